@@ -247,25 +247,23 @@ class Edge:
                 left = between
             else:
                 right = between
-        while right is not self.last and self._straight(left, right, self._after(right)):
-            right = self._after(right)
-        while left is not self.first and self._straight(self._before(left), left, right):
-            left = self._before(left)
+        while right is not self.last and self._straight(
+            left, right, self._beside(right, self.last)
+        ):
+            right = self._beside(right, self.last)
+        while left is not self.first and self._straight(
+            self._beside(left, self.first), left, right
+        ):
+            left = self._beside(left, self.first)
         return left, right
 
-    def _after(self, left: Point) -> Point:
-        """Return the other end of the edge that begins in a vertex."""
-        right = self.last
-        while (between := self.beyond(left, right)) is not None:
-            right = between
-        return right
-
-    def _before(self, right: Point) -> Point:
-        """Return the other end of the edge that ends in a vertex."""
-        left = self.first
-        while (between := self.beyond(left, right)) is not None:
-            left = between
-        return left
+    def _beside(self, vertex: Point, end: Point) -> Point:
+        """Return the other end of the edge that leads from a vertex toward the first or last."""
+        other: Point | None = end
+        while other is not None:
+            end = other
+            other = self.beyond(*sorted((vertex, end), key=lambda each: each.returns[self.n]))
+        return end
 
     def loosened(self, limit: float) -> tuple[float, float]:
         """Return the gain per unit less of the threshold, and the lowest threshold with it."""
@@ -273,7 +271,7 @@ class Edge:
             return 0.0, -np.inf
         left, right = self.piece(limit)
         if limit <= left.returns[self.n] + self.tie:
-            left, right = self.piece((self._before(left).returns[self.n] + limit) / 2.0)
+            left, right = self.piece((self._beside(left, self.first).returns[self.n] + limit) / 2.0)
         return self.price(left, right), float(left.returns[self.n])
 
     def tightened(self, limit: float) -> tuple[float | None, float]:
@@ -284,7 +282,7 @@ class Edge:
             return None, self.largest
         left, right = self.piece(limit)
         if limit >= right.returns[self.n] - self.tie:
-            left, right = self.piece((self._after(right).returns[self.n] + limit) / 2.0)
+            left, right = self.piece((self._beside(right, self.last).returns[self.n] + limit) / 2.0)
         return self.price(left, right), float(right.returns[self.n])
 
     def at(self, limits: Array) -> list[Point]:
@@ -294,7 +292,6 @@ class Edge:
             wanted = self.limits.copy()
             wanted[self.n - 1] = limit
             begun = found[-1].points if found else (*self.first.points, *self.last.points)
-            direction = np.zeros(1 + len(wanted))
-            direction[0] = 1.0
+            direction = np.eye(1 + len(wanted))[0]
             found.append(self.space.optimum(direction, wanted, (*begun, *self.last.points)))
         return found

@@ -121,7 +121,7 @@ def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None
     found = solve(problem) if solution is None else solution
     space, labels = Attainable(problem), problem.labels
     objective = labels.signal(0)
-    free = objective.published(float(space.best(_unit(problem, 0))[0]))
+    free = objective.published(float(space.best(np.eye(1 + problem.constraints)[0])[0]))
     given = (problem.name, objective.of, objective.factor < 0.0, found.feasible)
     margin = space.margin(range(problem.constraints))
     if not found.feasible:
@@ -171,12 +171,6 @@ def _price(space: Attainable, n: int, solution: Solution, weight: float) -> Pric
         room=abs(scale.factor) * gap,
         limits_room=bool(weight > LIMITS),
     )
-
-
-def _unit(problem: CMDP | StationaryCMDP, n: int) -> np.ndarray:
-    weights = np.zeros(1 + problem.constraints)
-    weights[n] = 1.0
-    return weights
 
 
 def _priced(price: Price, objective: str) -> str:
