@@ -10,7 +10,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.solvers import Solution
-from cmdplab.solvers.certified import Infeasible, attempt
+from cmdplab.solvers.certified import attempt
 from cmdplab.solvers.known import Known
 from cmdplab.types import Array, Mask
 
@@ -19,7 +19,7 @@ def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) ->
     """Return the default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
     tighter = problem.threshold + tightening * told_gap(solution.slater_gap)
     found = attempt(Known(problem, tighter))
-    if isinstance(found, Infeasible):
+    if not found.feasible:
         raise InputError(f"{problem.name} has no policy that meets b + {tightening:g} slack")
     assert found.policy is not None  # `attempt` writes it out
     return checked_baseline(problem, found.policy)

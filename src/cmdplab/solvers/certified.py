@@ -19,6 +19,7 @@ from cmdplab.solvers import box, rational, whole
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
 from cmdplab.solvers.mixtures import Found, Pool, in_doubles, in_fractions
+from cmdplab.solvers.rational import Optimum, infeasible
 from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
@@ -47,30 +48,12 @@ class Candidate(NamedTuple):
     mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture
 
 
-class Optimum(NamedTuple):
-    """A policy with bounds: the optimum lies between dual and dual - doubt."""
-
-    policy: Array | None  # [H, X, A]; None where it is the only one that is mixed
-    returns: Array  # [1 + N]
-    multiplier: Array  # [N]
-    dual: float
-    doubt: float
-    mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture, where actions were chosen
-    slack: float | None = None  # the largest smallest one; None for N = 0
-
-
-class Infeasible(NamedTuple):
-    """No policy meets the thresholds."""
-
-    slack: float  # the largest smallest one: below zero
-
-
 def attempt(
     known: Known,
     first: Array | None = None,
     unsure: Array | None = None,
     even: Array | None = None,
-) -> Optimum | Infeasible:
+) -> Optimum:
     """Return the certified optimum, from multipliers to start with.
 
     unsure : the uncertainty [N] of the thresholds in doubles. even : the units [N] in which the
@@ -86,9 +69,9 @@ def attempt(
         safe = _widest_exactly(known)
     slack = safe.slack if even is None else known.searching(even).widest().value
     if safe.slack < -SHORT * H:
-        return Infeasible(slack)
+        return infeasible(slack)
     best = _optimum(known, safe, first)
-    if isinstance(best, Infeasible):
+    if not best.feasible:
         return best
     return best._replace(slack=slack if safe.slack > SHARP * H else 0.0)
 
@@ -137,29 +120,25 @@ def _widest_exactly(known: Known) -> Widest:
     return Widest(slack, float(returns[0]))
 
 
-def _wholly(
-    known: Known, unsure: Array | None = None, even: Array | None = None
-) -> Optimum | Infeasible:
+def _wholly(known: Known, unsure: Array | None = None, even: Array | None = None) -> Optimum:
     """Return the optimum without any rounding."""
     price = whole.WholeEpisodes(known.problem, known.problem.reward)
     best = rational.optimum(price, known.threshold, unsure, even)
-    if best.policy is None:
-        return Infeasible(best.slack or 0.0)
-    if not best.doubt <= CLOSED * known.size:
+    if best.feasible and not best.doubt <= CLOSED * known.size:
         raise _open(known, best.doubt)
-    return Optimum(best.policy, *best[2:5], best.doubt, (), best.slack)
+    return best._replace(mixed=())  # its policies are tables, which no search begins with
 
 
-def unconstrained(known: Known) -> Optimum | Infeasible:
+def unconstrained(known: Known) -> Optimum:
     """Return the certified optimum without constraints: one sweep, and a proof of its values."""
     value, actions = known.swept(np.ones(1))
     returns = known.followed(actions).returns
     dual = known.proved(np.ones(1), value)
     none, doubt = np.zeros(0), abs(dual - float(returns[0]))
-    return _closed(known, Optimum(None, returns, none, dual, doubt, (actions,)))
+    return _closed(known, Optimum(None, returns, none, dual, doubt, None, (actions,)))
 
 
-def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infeasible:
+def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum:
     """Return the certified optimum of a feasible problem."""
     if safe.slack <= SHARP * known.problem.horizon:
         best = _exactly(known)
@@ -172,7 +151,7 @@ def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infea
     return _closed(known, best)
 
 
-def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
+def _closed(known: Known, best: Optimum) -> Optimum:
     """Return an optimum whose certificate is within `CLOSED`, if needed by whole numbers."""
     problem, reward = known.problem, known.problem.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
@@ -197,7 +176,7 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
         share = short / (short + safe.slack) if safe.slack > 0.0 else np.inf
         loss = share * max(float(returns[0]) - safe.value, CLOSED)
     doubt = abs(dual - float(returns[0])) + loss
-    return Optimum(found.policy, returns, found.multiplier, dual, doubt, found.mixed)
+    return Optimum(found.policy, returns, found.multiplier, dual, doubt, mixed=found.mixed)
 
 
 def _exactly(known: Known) -> Optimum:
@@ -213,8 +192,7 @@ def _exactly(known: Known) -> Optimum:
     lowered = max(-slack, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
-    wanted = [b - lowered - hair for b in known.thresholds]
-    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
+    mixture = pool.lowered(lowered + hair).best()
     found = in_doubles(mixture)
     policy, multiplier, value = _played(known, found), found.multiplier, found.value
     _, returns = known.returns(policy)

@@ -140,6 +140,10 @@ class Pool:
         """Return the slacks [N] of a policy, in the program's units."""
         return np.asarray((np.asarray(column.returns[1:]) - self.threshold) / self.sizes[1])
 
+    def lowered(self, by: Any) -> Pool:
+        """Return a pool for thresholds that are lower by a number or by [N], with all policies."""
+        return Pool(self._price, self.threshold - by, self.sizes, self.columns, self.gain)
+
     def widest(self) -> Found:
         """Return the mixture whose smallest slack is largest, for N >= 1."""
         N = len(self.threshold)

@@ -44,18 +44,23 @@ class Optimum(NamedTuple):
     """A policy with bounds, and the largest smallest slack. Without policies, it is infeasible."""
 
     policy: Array | None  # None where it is the only one that is mixed
-    occupancy: Array | None
     returns: Array  # [1 + N]
     multiplier: Array  # [N]
-    dual: float
-    slack: float | None  # of the safest mixture; None for N = 0
-    doubt: float  # how far the value may be from the optimum; infinite where a threshold is missed
+    dual: float  # the optimum lies between dual and dual - doubt
+    doubt: float  # infinite where a threshold is missed
+    slack: float | None = None  # of the safest mixture; None for N = 0
     mixed: tuple[Any, ...] = ()  # the policies of the mixture
+    occupancy: Array | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Return True if some policy meets the thresholds, but for rounding."""
+        return self.policy is not None or len(self.mixed) > 0
 
 
 def infeasible(slack: float) -> Optimum:
     """Return the answer that no policy meets the thresholds, from the largest smallest slack."""
-    return Optimum(None, None, np.zeros(0), np.zeros(0), 0.0, slack, 0.0)
+    return Optimum(None, np.zeros(0), np.zeros(0), 0.0, 0.0, slack)
 
 
 def optimum(
@@ -96,13 +101,13 @@ def optimum(
         met = met and b - u <= 2 * s
     return Optimum(
         policy,
-        pairs,
         np.array([float(each) for each in returns]),
         multiplier,
         above(dual),
-        float(slack) if limits else None,
         float(doubt) if met else np.inf,
+        float(slack) if limits else None,
         tuple(each.policy for each in mixture.columns),
+        pairs,
     )
 
 

@@ -19,9 +19,9 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.solvers import rational
-from cmdplab.solvers.certified import Infeasible, Optimum, attempt
+from cmdplab.solvers.certified import attempt
 from cmdplab.solvers.known import Known
+from cmdplab.solvers.rational import Optimum
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
 from cmdplab.solvers.units import Units
 from cmdplab.types import Array, frozen, lock
@@ -105,8 +105,8 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     begun, first = _begun(warm, units)
     known = Known(scaled, scaled.threshold, begun)
     best = attempt(known, first, units.unsure, units.even)
-    if isinstance(best, Infeasible):
-        return _infeasible(problem, units.slack(best.slack, problem))
+    if not best.feasible:
+        return _infeasible(problem, units.slack(best.slack or 0.0, problem))
     policy = _policy(problem, best.policy, best.mixed)
     return _solution(problem, units, best, policy, partial(_visits, known, policy))
 
@@ -133,11 +133,11 @@ def _begun(warm: Solution | None, units: Units) -> tuple[tuple[Any, ...], Array 
 
 
 def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
-    from cmdplab.solvers.stationary import certified as stationary  # SciPy: 0.2 s
+    from cmdplab.solvers.stationary import discounted_optima as stationary  # SciPy: 0.2 s
 
     units = Units.of(problem)
     best = stationary.optimum(units.scaled(problem), *_begun(warm, units), units.unsure, units.even)
-    if best.policy is None and not best.mixed:
+    if not best.feasible:
         return _infeasible(problem, units.slack(best.slack or 0.0, problem))
     policy = _policy(problem, best.policy, best.mixed)
     spent = partial(np.asarray, best.occupancy)
@@ -152,11 +152,12 @@ def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     if first is not None and len(first) != problem.constraints:
         first = None
     best = average_optima.optimum(problem, () if warm is None else warm.mixed, first)
-    if best.policy is None:
+    if not best.feasible:
         return _infeasible(problem, float(best.slack or 0.0))
     policy = _policy(problem, best.policy, best.mixed)
-    given = (best.multiplier, best.slack, best.value, best.dual, _note(problem, best.slack))
-    return Solution(True, best.value, policy, *given, best.mixed, partial(_spent, problem, policy))
+    value = float(best.returns[0])
+    given = (best.multiplier, best.slack, value, best.dual, _note(problem, best.slack))
+    return Solution(True, value, policy, *given, best.mixed, partial(_spent, problem, policy))
 
 
 def _policy(problem: CMDP | StationaryCMDP, policy: Array | None, mixed: tuple[Any, ...]) -> Policy:
@@ -187,7 +188,7 @@ def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
 def _solution(
     problem: CMDP | StationaryCMDP,
     units: Units,
-    best: Optimum | rational.Optimum,
+    best: Optimum,
     policy: Policy,
     visits: Callable[[], Array],
 ) -> Solution:

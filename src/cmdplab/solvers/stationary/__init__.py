@@ -1,4 +1,5 @@
 """Certified optima of problems without an end, discounted or average: mixtures of policies.
 
-rational.py has the program over mixtures. Policy iteration prices the policies.
+mixtures.py has the program over mixtures. Policy iteration or relative value iteration prices the
+policies.
 """

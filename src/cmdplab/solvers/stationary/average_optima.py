@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
+from cmdplab.solvers.rational import Optimum, infeasible
 from cmdplab.solvers.stationary.average import DECIMALS, EPS, Classes, Scaled, Sweeps
 from cmdplab.types import Array, Indices
 
@@ -30,27 +31,6 @@ GRAIN = Fraction(1, 1 << 120)  # what numbers of 150 digits are unsure of, and m
 ULPS = 32.0 * EPS / CLOSED  # of the largest reward or threshold: a range below it is rounding
 
 Pricing = Sweeps | Classes
-
-
-class Optimum(NamedTuple):
-    """A policy with bounds in the user's units. If infeasible, there is no policy."""
-
-    policy: Array | None  # [X, A]
-    value: float
-    multiplier: Array  # [N]
-    dual: float
-    slack: float | None  # of the safest mixture; None for N = 0
-    mixed: tuple[Any, ...] = ()  # the policies [X] of the mixture
-
-
-class _Best(NamedTuple):
-    """The result of a search, in the ranges of the signals."""
-
-    policy: Array  # [X, A] of the states that are reached
-    value: float
-    multiplier: Array
-    dual: float
-    mixed: tuple[Any, ...]
 
 
 def optimum(problem: StationaryCMDP, warm: Iterable[Any], first: Array | None) -> Optimum:
@@ -133,8 +113,7 @@ def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimu
     if len(policy) <= SMALL and not pricing.exact:  # elimination knows it to its last digits
         pairs = exact.visits(scaled.problem, policy).states[:, None] * policy
         value = max(value, float(np.sum(scaled.reward[0] * pairs)))
-    best = _Best(policy, float(value), np.zeros(0), float(bound), (column.policy,))
-    return _in_units(scaled, best, None)
+    return _in_units(scaled, (policy, float(value), np.zeros(0), float(bound)), None, [column])
 
 
 def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array | None) -> Optimum:
@@ -149,7 +128,7 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
     safe = pool.widest()
     most = pricing.bound(np.append(0.0, safe.multiplier)) - safe.multiplier @ scaled.threshold
     if most < -CLOSED:
-        return _infeasible(_slack(scaled, safe.value, pricing, found.values()))
+        return infeasible(_slack(scaled, safe.value, pricing, found.values()))
     _check(most - safe.value if safe.value > EDGE else np.inf, "the Slater gap")
     _confirm(scaled, pricing, safe)
     guess = None if first is None else first * scaled.size[1:] / scaled.size[0]
@@ -163,9 +142,9 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
     room = short / (short + safe.value)  # of the safest policy, which would make up for it
     lost = min(room, short * float(best.multiplier.sum()))
     _check(max(dual - low[0], 0.0) + lost, "the optimum")
-    mixed = tuple(each.policy for each in best.columns)
-    answer = _Best(policy, float(low[0]), best.multiplier, float(dual), mixed)
-    return _in_units(scaled, answer, _slack(scaled, safe.value, pricing, found.values()))
+    slack = _slack(scaled, safe.value, pricing, found.values())
+    answer = (policy, float(low[0]), best.multiplier, float(dual))
+    return _in_units(scaled, answer, slack, best.columns)
 
 
 def _confirm(scaled: Scaled, pricing: Pricing, found: Found) -> None:
@@ -221,15 +200,15 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     gain = tolerance * min(*ranges, Fraction(1))
     room = Pool(price, scaled.limits, known=pool.columns, gain=gain, even=ranges).widest().value
     if most < 0 and room < -CLOSED:
-        return _infeasible(_slack(scaled, float(safe.value), pricing, ()))
+        return infeasible(_slack(scaled, float(safe.value), pricing, ()))
     # Thresholds that are missed by a rounding are lowered by it. Without slack the multipliers are
     # not unique: a hair's breadth makes them the slope.
     edge = room <= CLOSED
     lack = max(-room, zero)
     limits = [b - lack * unit for b, unit in zip(scaled.limits, ranges, strict=True)]
     hair = Fraction(1, 1 << (140 if pricing.exact else 60)) if edge else zero
-    wanted = [b - hair for b in limits]
-    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
+    lowered = [b - limit + hair for b, limit in zip(scaled.limits, limits, strict=True)]
+    mixture = pool.lowered(lowered).best()
     _check(mixture.shortfall * 1e9, "the mixture")
     value = sum(
         (s * v.returns[0] for s, v in zip(mixture.shares, mixture.columns, strict=True)), zero
@@ -243,12 +222,11 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     policy, low = _played(scaled, found, pricing)
     if not np.abs(low - found.returns).max() <= CLOSED:
         raise OpenCertificateError(_why(scaled, policy, float(value)))
-    mixed = tuple(each.policy for each in found.columns)
-    best = _Best(policy, min(float(low[0]), float(dual)), found.multiplier, float(dual), mixed)
     slack = 0.0
     if not edge:
         slack = _slack(scaled, float(safe.value), pricing, in_doubles(safe).columns)
-    return _in_units(scaled, best, slack)
+    best = (policy, min(float(low[0]), float(dual)), found.multiplier, float(dual))
+    return _in_units(scaled, best, slack, found.columns)
 
 
 def _ranges(scaled: Scaled, price: Any) -> list[Fraction]:
@@ -321,15 +299,18 @@ def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Arra
     return policy, np.einsum("nxa,xa->n", scaled.reward, pairs)
 
 
-def _infeasible(slack: float) -> Optimum:
-    return Optimum(None, 0.0, np.zeros(0), 0.0, slack)
-
-
-def _in_units(scaled: Scaled, best: _Best, slack: float | None) -> Optimum:
-    """Return an optimum in the user's units, with its bound rounded up."""
+def _in_units(
+    scaled: Scaled,
+    best: tuple[Array, float, Array, float],
+    slack: float | None,
+    columns: Iterable[Column],
+) -> Optimum:
+    """Return (policy, value, multiplier, dual) in the user's units, with the bound rounded up."""
+    policy, value, multiplier, dual = best
     low, size = float(scaled.low[0]), float(scaled.size[0])
-    value, dual = low + size * best.value, low + size * best.dual
+    value, dual = low + size * value, low + size * dual
     dual += EPS * (abs(low) + abs(dual))
-    policy, multiplier = scaled.full(best.policy), best.multiplier * size / scaled.size[1:]
-    mixed = tuple(scaled.full_actions(each) for each in best.mixed)
-    return Optimum(policy, min(value, dual), multiplier, dual, slack, mixed)
+    value, multiplier = min(value, dual), multiplier * size / scaled.size[1:]
+    mixed = tuple(scaled.full_actions(each.policy) for each in columns)
+    given = (np.array([value]), multiplier, dual, dual - value, slack, mixed)
+    return Optimum(scaled.full(policy), *given)

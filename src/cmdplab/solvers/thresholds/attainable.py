@@ -23,7 +23,7 @@ from cmdplab.solvers.mixtures import Column, Found, Pool, Pricing, in_doubles, i
 from cmdplab.types import Array, Indices
 
 if TYPE_CHECKING:
-    from cmdplab.solvers.stationary import average_optima, certified as stationary
+    from cmdplab.solvers.stationary import average_optima, discounted_optima as stationary
 
 SHARP = 1e-12  # of the largest return: a doubt below it is not looked at again
 CLOSED = 1e-8  # of the same: the largest gap of a certificate
@@ -59,7 +59,7 @@ class Attainable:
         self.problem = problem
         self._search: Known | stationary.Search | average_optima.Prices
         if isinstance(problem, StationaryCMDP):
-            from cmdplab.solvers.stationary import average_optima, certified as stationary
+            from cmdplab.solvers.stationary import average_optima, discounted_optima as stationary
 
             averaged = isinstance(problem.criterion, Average)
             self._search = (average_optima.Prices if averaged else stationary.Search)(problem)
@@ -155,8 +155,8 @@ class Attainable:
         lowered = max(-slack, Fraction(0))
         # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
         hair = Fraction(self.size) / (1 << 60) if slack <= SHARP * self.size else Fraction(0)
-        wanted = [b - lowered - hair for b in thresholds]
-        return Pool(price, wanted, known=pool.columns, gain=Fraction(unit) / (1 << 52)).best()
+        pool.gain = Fraction(unit) / (1 << 52)
+        return pool.lowered(lowered + hair).best()
 
     def _judged(self, found: Found, direction: Array, limits: Array, chosen: Indices) -> Point:
         """Return a mixture with its doubt, in which a missed threshold counts at its price."""

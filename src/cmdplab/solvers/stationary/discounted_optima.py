@@ -122,8 +122,8 @@ def optimum(
         column = search.best(np.ones(1))
         dual, most, least = search.pricing.proved(np.ones(1))
         returns = np.clip(column.returns, least, most)
-        given = (returns, np.zeros(0), dual, None, dual - least, (column.policy,))
-        best = Optimum(None, None, *given)
+        given = (returns, np.zeros(0), dual, dual - least, None, (column.policy,))
+        best = Optimum(None, *given)
         if search.brief and not best.doubt <= CLOSED[search.large] * search.size:
             return _wholly(search, None, None)
         return _judged(search, best)
@@ -166,11 +166,10 @@ def _slack(search: Search, pool: Pool, even: Array) -> float:
 def _exactly(search: Search, even: Array | None) -> Optimum:
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
-    price = in_fractions(search.best)
-    pool = Pool(price, thresholds, gain=tolerance)
+    pool = Pool(in_fractions(search.best), thresholds, gain=tolerance)
     safe = pool.widest()
     slack = float(safe.value)
-    most = search.bound(0.0, np.array([float(each) for each in safe.multiplier]))
+    most = search.bound(0.0, in_doubles(safe).multiplier)
     if most < -SHORT * search.scale:
         return infeasible(slack)
     if most - slack > CLOSED[search.large] * search.scale:
@@ -181,8 +180,7 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
     lowered = max(-safe.value, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(search.scale) / (1 << 60) if slack <= SHORT * search.scale else Fraction(0)
-    wanted = [b - lowered - hair for b in thresholds]
-    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
+    mixture = pool.lowered(lowered + hair).best()
     if mixture.shortfall > 0:
         raise _refusal(problem, "its thresholds are met by less than rounding")
     value = float(in_doubles(safe).returns[0])
@@ -198,7 +196,7 @@ def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum
     assert search.brief
     price = WholeDiscounted(search.problem, lambda weights: search.best(weights).policy)
     best = rational.optimum(price, search.problem.threshold, unsure, even)
-    return best if best.policy is None else _judged(search, best)
+    return _judged(search, best) if best.feasible else best
 
 
 def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
@@ -223,7 +221,7 @@ def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) 
     if short > SHORT * search.scale:
         doubt = np.inf
     slack, mixed = None if safe is None else safe.slack, tuple(c.policy for c in found.columns)
-    return Optimum(policy, pairs, returns, multiplier, dual, slack, doubt, mixed)
+    return Optimum(policy, returns, multiplier, dual, doubt, slack, mixed, pairs)
 
 
 def _judged(search: Search, best: Optimum) -> Optimum:
