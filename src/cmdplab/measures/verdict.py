@@ -40,20 +40,20 @@ from cmdplab.types import Array
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
 ROUNDING = 1e-9  # smaller errors, as shares of H, are rounding
 PLAYABLE = 10**10  # episodes: about a day on one core at the size of the paper
-SWINGS = 0.25  # of the largest error of a quadrupling
-FLAT = 0.02  # of noisy errors, a local exponent below: 3 % in a quadrupling
-GROWS = 0.05  # of noisy errors, a local exponent below -0.05: 7 % in a quadrupling
-SHARP = 0.002  # of smooth errors: larger exponents are seen, however small
-NOISE = 0.15  # instead of it for swings: the largest of n draws of noise grows like sqrt(ln n)
-SHARE = 0.9  # of the error: a larger limit is near
-ON = 0.9  # of the growth in a quadrupling: errors that grow less in the next approach a limit
-DYING = 0.85  # the end's exponent beside the last, at most, of a decay that dies out
-SMALL = 0.25  # of the error: the largest upper bound for the limit of errors that converge
-ZERO = 0.015  # of the error: the largest lower bound for that limit
-LEAST = 0.05  # of the error: no smaller bound is stated, since c + a k^-p is a model
-FASTER = 1.3  # the last exponent of mean errors beside the one before, at most, of a power law
-ALIKE = 6.0  # by which factor an exponent of E may differ from that of mean errors
-APART = 1.25  # two continuations that differ by this factor can be told apart
+SWINGS = 0.25  # the least swing, as a share of the largest error of a quadrupling
+FLAT = 0.02  # noisy errors are constant up to this local exponent: 3 % in a quadrupling
+GROWS = 0.05  # noisy errors grow beyond the local exponent -0.05: 7 % in a quadrupling
+SHARP = 0.002  # the least exponent that counts for smooth errors
+NOISE = 0.15  # replaces GROWS for swings: the largest of n draws of noise grows like sqrt(ln n)
+SHARE = 0.9  # a limit above this share of the error is near
+ON = 0.9  # errors that grow by less than this share of their last growth approach a limit
+DYING = 0.85  # the largest ratio of the end's exponent to the last one if a decay dies out
+SMALL = 0.25  # the largest upper bound for the limit of converging errors, in shares of the error
+ZERO = 0.015  # the largest lower bound for that limit, in shares of the error
+LEAST = 0.05  # the least share of the error stated as a bound, since c + a k^-p is a model
+FASTER = 1.3  # the largest ratio of the last two exponents of mean errors of a power law
+ALIKE = 6.0  # the largest ratio of an exponent of E to an exponent of mean errors
+APART = 1.25  # two continuations that differ by this factor can be distinguished
 
 
 class Kind(StrEnum):

@@ -37,7 +37,7 @@ from cmdplab.errors import InputError
 from cmdplab.theory.soft import SoftPolicy, regularised_values, soft_greedy
 from cmdplab.types import Array
 
-TARGET = 1e-13  # stop here; rounding seldom allows less
+TARGET = 1e-13  # the residual at which the iteration ends; rounding seldom allows less
 MOST_STEPS = 500
 MOST_HALVINGS = 60
 DECREASE = 1e-4  # share of the predicted decrease that a step must deliver
