@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -82,6 +83,15 @@ def test_what_is_shown_is_short_printable_and_escaped():
         assert table.startswith("<table>")
         assert "<script>" not in table
         assert len(table) < 5000
+
+
+def test_what_a_representation_suggests_exists():
+    suggested = [(each, dict(each._facts()[1]).get("try", "")) for each in shown()]
+    assert {type(each).__name__ for each, words in suggested if words} == {"Solution", "Run"}
+    for each, words in suggested:
+        for name in re.findall(r"(?:^|, )\.(\w+)", words):
+            assert hasattr(each, name), (type(each), name)
+        assert type(each).__name__ != "Run" or "verdict undecided before " in repr(each)
 
 
 def test_a_problem_tells_its_sizes_and_a_solution_its_certificate():

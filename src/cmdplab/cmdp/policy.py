@@ -99,6 +99,7 @@ class Policy(NDArrayOperatorsMixin):
             facts.append(("memory", f"a counter of {self.counter.levels:,} levels"))
         rows = int(np.prod(self.shape[:-1]))
         facts.append(("randomised", f"in {self.randomised:,} of {rows:,} rows"))
+        facts.append(("try", ".start() to act, .save(file)"))
         return f"Policy {display.name(self.name)}", facts
 
     @property

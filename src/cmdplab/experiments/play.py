@@ -25,6 +25,7 @@ from cmdplab.engines.choose import Wanted
 from cmdplab.engines.families import policy_of, session, state_of
 from cmdplab.errors import InputError, shown
 from cmdplab.measures.measures import Measures, Summary
+from cmdplab.measures.verdict import verdict
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array, frozen
 
@@ -60,6 +61,9 @@ class Run(NamedTuple):
             ("curves", display.count(len(self.curves.get("episode", ())), "point")),
             ("seconds", display.number(self.seconds)),
         ]
+        if self.curves:
+            facts.insert(4, ("verdict", verdict(self.curves, 1).words))
+            facts.append(("try", ".policy(problem), .curves, cmdplab.figures.figure(run, 'gap')"))
         row = self.algorithm
         return f"Run of {display.name(f'{row.name} ({row.preset})')}", facts
 

@@ -153,6 +153,7 @@ class Learned(Known):
             ("multiplier", display.numbers(self.multiplier)),
             ("policy", f"{self.chosen}, {display.shape(self.policy.array, 'H x X x A')}"),
             ("learnt from", display.count(self.episodes, "episode")),
+            ("try", ".summary(), .actor(), .save(file)"),
         ]
         return f"Learned by {display.name(self.algorithm.name)}", facts
 

@@ -65,6 +65,7 @@ class Solution:
                 *facts,
                 ("policy", display.shape(np.asarray(self.policy), _AXES[np.ndim(self.policy)])),  # type: ignore[arg-type]
             ]
+            facts.append(("try", "cmdplab.evaluate(problem, solution.policy), .policy.save(file)"))
         if self.message:
             facts.append(("message", self.message))
         return f"Solution{'' if self.feasible else ', infeasible'}", facts
