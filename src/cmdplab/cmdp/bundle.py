@@ -55,7 +55,7 @@ class Bundle:
         """Return the units of each reward, [1 + N], which convert values into them."""
         return Scales(self.labels.signal(n) for n in range(len(self.reward)))
 
-    @property
+    @cached_property
     def kernel(self) -> Kernel:
         """Return P as a `Kernel`, stored as a table or as lists."""
         given = self.transition
