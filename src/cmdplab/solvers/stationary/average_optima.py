@@ -38,6 +38,7 @@ def optimum(problem: StationaryCMDP, warm: Iterable[Any], first: Array | None) -
     scaled = Scaled(problem)
     begun = [each[scaled.at] for each in warm if fits(each, problem.opened)]
     known: list[Pricing] = []
+    small = scaled.problem.states <= DECIMALS
 
     def searched(make: Callable[[], Pricing]) -> Optimum:
         pricing = make()
@@ -49,10 +50,8 @@ def optimum(problem: StationaryCMDP, warm: Iterable[Any], first: Array | None) -
     ways: list[Callable[[], Optimum]] = [
         partial(searched, partial(Sweeps, scaled)),
         partial(searched, partial(Classes, scaled, False)),
-        lambda: _in_fractions(scaled, known[-1]),
+        lambda: _in_fractions(scaled, Classes(scaled, True) if small else known[-1]),
     ]
-    if scaled.problem.states <= DECIMALS:
-        ways[2] = lambda: _exactly(scaled)
     why = ""
     for way in ways:
         try:
@@ -171,29 +170,24 @@ def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) 
     return float(pool.widest().value) * unit
 
 
-def _exactly(scaled: Scaled) -> Optimum:
-    pricing = Classes(scaled, True)
+def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
+    if not scaled.limits and not pricing.exact:
+        raise OpenCertificateError("policy iteration does not close")
     if not scaled.limits:
         return _unconstrained(scaled, pricing, [])
-    return _in_fractions(scaled, pricing)
-
-
-def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
-    if not scaled.limits:
-        raise OpenCertificateError("policy iteration does not close")
     price = pricing.best if pricing.exact else in_fractions(pricing.best)
     tolerance = Fraction(1, 1 << 160) if pricing.exact else Fraction(GAIN)
     pool, zero = Pool(price, scaled.limits, gain=tolerance), Fraction(0)
 
-    def bounded(weight: int, multiplier: Array, limits: list[Fraction]) -> Fraction:
+    def bounded(weight: int, multiplier: Array, limits: Array) -> Any:
         weights: Any = [Fraction(weight), *multiplier]
         if not pricing.exact:
             weights = np.array([float(each) for each in weights])
-        over = sum((m * b for m, b in zip(multiplier, limits, strict=True)), zero)
-        return Fraction(pricing.bound(weights)) - over
+        most: Any = Fraction(pricing.bound(weights))
+        return most - multiplier @ limits
 
     safe = pool.widest()
-    most = bounded(0, safe.multiplier, scaled.limits)
+    most = bounded(0, safe.multiplier, pool.threshold)
     _check(most - safe.value, "the Slater gap")
     ranges = _ranges(scaled, price)
     # The same margin, each slack in units of what policies can earn.
@@ -204,16 +198,12 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     # Thresholds that are missed by a rounding are lowered by it. Without slack the multipliers are
     # not unique: a hair's breadth makes them the slope.
     edge = room <= CLOSED
-    lack = max(-room, zero)
-    limits = [b - lack * unit for b, unit in zip(scaled.limits, ranges, strict=True)]
+    lack = max(-room, zero) * np.array(ranges)
     hair = Fraction(1, 1 << (140 if pricing.exact else 60)) if edge else zero
-    lowered = [b - limit + hair for b, limit in zip(scaled.limits, limits, strict=True)]
-    mixture = pool.lowered(lowered).best()
+    mixture = pool.lowered(lack + hair).best()
     _check(mixture.shortfall * 1e9, "the mixture")
-    value = sum(
-        (s * v.returns[0] for s, v in zip(mixture.shares, mixture.columns, strict=True)), zero
-    )
-    dual = bounded(1, mixture.multiplier, limits) + GRAIN
+    value = mixture.returns[0]
+    dual = bounded(1, mixture.multiplier, pool.threshold - lack) + GRAIN
     _check(max(dual - value, zero) + hair * sum(mixture.multiplier), "the optimum")
     kept = [k for k, share in enumerate(mixture.shares) if share > 2 * hair]
     found = in_doubles(mixture)
