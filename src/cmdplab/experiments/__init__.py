@@ -1,5 +1,5 @@
-"""Runs and many of them: one in memory, one that survives, a folder of them.
+"""Runs of algorithms: in memory, in a folder, or many runs of an experiment in one folder.
 
-The experiment file is read here, runs are carried out (executors/) and kept (records/). Judging is
-the work of measures/, drawing that of figures/.
+This subpackage reads experiment files, plays runs (executors/) and keeps them (records/). The
+subpackage measures/ evaluates runs, and figures/ draws them.
 """

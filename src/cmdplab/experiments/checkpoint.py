@@ -1,7 +1,7 @@
-"""Checkpoints: a snapshot on disk that is whole, or known not to be.
+"""Checkpoints of runs on disk, with a digest that shows damage.
 
-Each is an .npz with a digest of its content, written beside the one before it. Reading goes from
-the newest to the oldest. A damaged checkpoint is set aside, never deleted and never trusted.
+A checkpoint is an .npz file with a digest of its content. The folder also keeps the checkpoint
+before it. Readers try the newest first. They rename a damaged checkpoint and never use it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NEW = "checkpoint.new.npz"
 
 
 class Found(NamedTuple):
-    """The newest good snapshot of a folder, if there is one, and complaints about others."""
+    """Newest good snapshot of a folder or None, and complaints about damaged checkpoints."""
 
     snapshot: Snapshot | None
     complaints: list[str]
 
 
 def save(folder: Path, snapshot: Snapshot) -> None:
-    """Write the newest checkpoint of a folder, flushed."""
+    """Write a snapshot as the newest checkpoint of a folder, and flush it to disk."""
     with replaced(folder) as temporary:
         put_sealed(temporary, snapshot, compressed=False)
         flush(temporary)
@@ -40,9 +40,9 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Yield a path for the next checkpoint; the one before it stays until the next one is whole.
+    """Yield a temporary path for the next checkpoint of a folder. The caller writes and flushes it.
 
-    The caller flushes.
+    On success the file becomes the newest checkpoint. The newest so far is kept as the one before.
     """
     newest = folder / NEWEST
     with written_whole(folder / _NEW, flushed=False) as temporary:
@@ -54,7 +54,7 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def find(folder: Path) -> Found:
-    """Return the newest good snapshot; rename and mention damaged files."""
+    """Return the newest good snapshot. Rename damaged checkpoints and report each of them."""
     complaints: list[str] = []
     # A crash can leave the newest under its first name, under which it is whole.
     for path in (folder / name for name in (_NEW, NEWEST, BEFORE)):

@@ -1,7 +1,7 @@
-"""One run that survives: it checkpoints by time, stops on request, and goes on to the last bit.
+"""One run in a folder: it saves checkpoints, stops on request and resumes to the last bit.
 
-After any end of the process the folder holds a finished run, or a checkpoint to go on from, or
-nothing. A lock, which the system releases when a process dies, keeps others out.
+After any end of the process, the folder holds a finished run, a checkpoint, or nothing. A file
+lock keeps other processes out. The operating system releases it when the process dies.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ LOCK = ".lock"
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a run's folder; a dead process holds nothing."""
+    """Lock the folder of a run during a `with` block. Raise `BusyError` if it is locked already."""
     with locked(folder / LOCK):
         yield
 
 
 def is_held(folder: Path) -> bool:
-    """Return True if some process works on the run right now."""
+    """Return True if a process has the lock of the run in this folder."""
     if not (folder / LOCK).exists():
         return False
     try:
@@ -72,9 +72,10 @@ def do_one(
     patience: float = 0.0,
     entries: Entries | None = None,
 ) -> tuple[Event, Manifest | None]:
-    """Do what is missing of a run; return how it ended, and its record if it has one.
+    """Play the missing part of a run. Return the event of its end, and its manifest or None.
 
-    If another process has the lock, wait for up to `patience` seconds.
+    If another process has the lock, wait for up to `patience` seconds. `every` is the time between
+    checkpoints in seconds. `entries` keeps solved problems for further runs.
     """
     name, deadline = work.folder.name, time.monotonic() + patience
     while True:
@@ -99,9 +100,10 @@ def run_in_folder(
     every: float = CHECKPOINT_EVERY,
     entries: Entries | None = None,
 ) -> Manifest:
-    """Do what is missing of a run: nothing, the rest from its checkpoint, or all of it.
+    """Play the missing part of a run: nothing, the part after its checkpoint, or all of it.
 
-    Raises `BusyError` if another process has it. A crash of the run is recorded, not raised.
+    Return its manifest. Raise `BusyError` if another process has the lock. An error of the run is
+    recorded, not raised. every : seconds between checkpoints. entries : a cache of solved problems.
     """
     # Half a second, for which `status` has no use.
     from cmdplab.experiments.play import Playing, play_one
@@ -133,10 +135,10 @@ def run_in_folder(
 
 
 class Recorded:
-    """The store of a run in a folder: its tables, its checkpoints and its manifest.
+    """Store of a run in a folder: its tables, its checkpoints and its manifest.
 
-    The caller holds the lock of the folder. The record of a finished run stays as it is; any other
-    record is ready for the next attempt.
+    The caller holds the lock of the folder. The manifest of a finished run stays unchanged. Any
+    other manifest is prepared for the next attempt.
     """
 
     def __init__(self, folder: Path, settings: RunSettings) -> None:
@@ -163,7 +165,7 @@ class Recorded:
     snapshot: Snapshot | None
 
     def enter(self, row: Row, here: dict[str, str]) -> None:
-        """Find the snapshot to go on from, and record that the run goes on, and where."""
+        """Find the snapshot to resume from. Write row and machine (`here`) into the manifest."""
         record, settings = self.record, self.record.settings
         found, complaints = checkpoint.find(self.folder)
         record.notes += complaints
@@ -179,11 +181,14 @@ class Recorded:
         manifest.write(self.folder, record)
 
     def save(self, reached: Reached, seconds: float) -> None:
-        """Keep a checkpoint of a run that goes on."""
+        """Write a checkpoint of a run in progress. seconds : the playing time of this attempt."""
         self._keep(reached, seconds, None)
 
     def close(self, reached: Reached | None, seconds: float) -> None:
-        """Keep a run that is done or was stopped: its tables, its checkpoint, its manifest."""
+        """Write tables, checkpoint and manifest of a finished or stopped run.
+
+        `reached` is None if this attempt played no episode: only the manifest is written then.
+        """
         self.record.status = "interrupted"
         if reached is None:
             manifest.write(self.folder, self.record)
@@ -196,7 +201,7 @@ class Recorded:
             removed(self.folder / LOCK)
 
     def fail(self, error: Exception) -> None:
-        """Record a crash."""
+        """Write the error into the manifest, with status "failed"."""
         self.record.status = "failed"
         plain = isinstance(error, CmdplabError)
         self.record.error = str(error) if plain else "".join(traceback.format_exception(error))
@@ -204,7 +209,7 @@ class Recorded:
             manifest.write(self.folder, self.record)
 
     def _keep(self, reached: Reached, seconds: float, run: Run | None) -> None:
-        """Write checkpoint, tables and manifest, and flush them together."""
+        """Write and flush checkpoint and manifest, and the tables of `run` if it is given."""
         folder, record = self.folder, self.record
         mine = {"run": np.array(record.settings.folder)}
         summary = reached.measures.summary()
@@ -228,19 +233,18 @@ class Recorded:
 
 
 def is_done(folder: Path, record: Manifest) -> bool:
-    """Return True if a run is finished and its files match their digests."""
+    """Return True if the manifest `record` says "done" and all files match its digests."""
     if record.status != "done":
         return False
     return {*FILES} <= {*record.sha256} and not _wrong(folder, record)
 
 
 def _wrong(folder: Path, record: Manifest) -> list[str]:
-    """Return the files of a finished run that do not match their digests."""
     return [name for name, known in record.sha256.items() if file_digest(folder / name) != known]
 
 
 def _aside(folder: Path, record: Manifest) -> list[str]:
-    """Set a finished run's damaged tables aside; `checkpoint.find` does so with checkpoints."""
+    """Rename the damaged tables of a finished run. Return a note on each of them."""
     notes = []
     wrong = _wrong(folder, record)
     for name in (CURVES, MISTAKES):
@@ -251,7 +255,10 @@ def _aside(folder: Path, record: Manifest) -> list[str]:
 
 
 def _known(folder: Path, settings: RunSettings) -> Manifest | None:
-    """Return the manifest if it is whole and of this run; else set it aside."""
+    """Return the manifest of this run, or None if there is none.
+
+    A damaged manifest, or that of another run, is renamed. A new one with a note replaces it.
+    """
     record = manifest.read_if_good(folder)
     if record is not None and record.settings.folder == settings.folder:
         return record
@@ -263,7 +270,7 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 
 def _changes(record: Manifest, here: dict[str, str]) -> list[str]:
-    """Return notes on all that may change the last bits of a resumed run."""
+    """Return notes on changed processors or packages, which may change the last bits of a run."""
     notes = []
     if any(record.machine.get(what) != here[what] for what in ("processor", "features")):
         was, now = record.machine.get("processor"), here["processor"]

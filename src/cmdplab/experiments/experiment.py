@@ -1,7 +1,7 @@
-"""Experiments as data: problems x algorithms x seeds, from a TOML file or from Python.
+"""Experiments: problems x algorithms x seeds, from a TOML file or from Python.
 
-Every combination is resolved into `RunSettings`, whose hash names its folder: a changed setting is
-another run, never an overwrite.
+Every combination gives one `RunSettings`, whose hash names its folder. A changed setting gives
+another folder, so that no run is overwritten.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Count = Annotated[int, Whole]
 
 
 class ProblemSpec(Strict):
-    """A problem: an environment with instance seeds, or a file; a description is of a key."""
+    """Problem of an experiment: an environment with instance seeds, or a problem file."""
 
     environment: str | None = Field(default=None, description="the name of an environment")
     instance_seeds: Annotated[list[Seed], Field(min_length=1)] = Field(
@@ -54,7 +54,7 @@ class ProblemSpec(Strict):
 
 
 def _choices(setting: Declared) -> tuple[Any, Any]:
-    """Return type and default of a setting in an experiment file: one value, or a list."""
+    """Return type and default of a setting in an experiment file, as one value or a list."""
     one: Any = Count if setting.kind is int else setting.kind
     words = {
         float: "a number, or a list of at least one",
@@ -76,7 +76,7 @@ def _name(given: Any) -> Any:
 
 @with_fields(_choices)
 class AlgorithmSpec(Strict):
-    """An algorithm with its settings; a list of values makes one run for each."""
+    """Algorithm of an experiment with its settings. A list of values gives one run per value."""
 
     name: Annotated[str, BeforeValidator(_name)] = Field(
         description="the name of an algorithm, or package.module:name of a learner from outside"
@@ -88,7 +88,7 @@ class AlgorithmSpec(Strict):
 
 @display.shown
 class Experiment(Strict):
-    """Problems x algorithms x seeds."""
+    """Experiment: problems x algorithms x seeds, with the settings that all runs share."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")] = Field(
         description="text of at most 80 letters, digits, dots, hyphens, underscores and spaces "
@@ -130,12 +130,12 @@ class Experiment(Strict):
         ]
 
     def seed_list(self) -> list[int]:
-        """Return the seeds: a number n means 0 to n-1."""
+        """Return the list of seeds. A number n stands for the seeds 0 to n - 1."""
         return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
 
 def read_experiment(path: str | Path, changes: list[str] | None = None) -> Experiment:
-    """Read an experiment from a TOML file; a change is `key=value`: algorithms.0.delta=0.05."""
+    """Read an experiment from a TOML file. changes : texts like "algorithms.0.delta=0.05"."""
     values = read_toml(path)
     for change in changes or []:
         _apply(values, change)
@@ -199,7 +199,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
 
 
 def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
-    """Return the problems by fingerprint; files are found relative to `base`."""
+    """Return the problems of an experiment by fingerprint. base : the folder of problem files."""
     _check_number(experiment, sum(len(spec.instance_seeds) for spec in experiment.problems))
     found: list[CMDP] = []
     for n, spec in enumerate(experiment.problems):
@@ -220,7 +220,7 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
 
 
 def row_to_list(name: str, preset: str | None) -> Row:
-    """Return the row of a name as `as_row` does; a learner from outside is not imported."""
+    """Return the row `as_row` returns, without the import of learners from outside."""
     if preset is not None or not is_outside(name):
         return as_row(name, preset)
     known = plugin(ALGORITHMS, name)
@@ -230,9 +230,10 @@ def row_to_list(name: str, preset: str | None) -> Row:
 def resolve(
     experiment: Experiment, found: dict[str, CMDP], find_row: FindRow = as_row
 ) -> list[RunSettings]:
-    """Return every run of an experiment; seeds vary slowest, so that early results compare.
+    """Return the settings of every run of an experiment, ordered by seed, then by problem.
 
-    `row_to_list` as `find_row` imports nothing, for a plan that is only shown.
+    found : the problems by fingerprint. find_row : `row_to_list` avoids imports if no run is
+    played.
     """
     _check_number(experiment, len(found))
     episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
@@ -251,7 +252,7 @@ def resolve(
 
 
 def rows_of(experiment: Experiment, find_row: FindRow = as_row) -> list[Row]:
-    """Return the algorithms of an experiment, one row for each combination of its settings."""
+    """Return the rows of an experiment: one for each algorithm and combination of its settings."""
     found = []
     for spec in experiment.algorithms:
         usual = None if is_outside(spec.name) else experiment.preset
@@ -264,13 +265,11 @@ def rows_of(experiment: Experiment, find_row: FindRow = as_row) -> list[Row]:
 
 
 def _choices_of(spec: AlgorithmSpec) -> dict[str, list[Any]]:
-    """Return the values of every setting; one that is not given has the value None."""
     given = {name: getattr(spec, name) for name in SETTINGS}
     return {name: each if isinstance(each, list) else [each] for name, each in given.items()}
 
 
 def _check_number(experiment: Experiment, problems: int) -> None:
-    """Refuse an experiment that is too large, before any of its combinations is made."""
     kinds = sum(math.prod(map(len, _choices_of(s).values())) for s in experiment.algorithms)
     if kinds * problems * len(experiment.seed_list()) > MOST_RUNS:
         raise InputError(f"the experiment has more than {MOST_RUNS:,} runs")

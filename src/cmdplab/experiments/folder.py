@@ -1,7 +1,7 @@
-"""Folders of runs: the runs that experiment.json lists, one run alone, and refusals.
+"""Folders of runs: the list in experiment.json, folders of a single run, and refusals.
 
-A folder that holds something else is never mixed with new runs, and never replaced: it is refused
-in one sentence.
+New runs are never mixed with the other content of a folder, and never replace it. An `InputError`
+names that content.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Study = Literal["reproduce", "compare"]
 
 
 class DamagedError(InputError):
-    """The error for a list of runs that cannot be trusted."""
+    """Error for an experiment.json that is damaged."""
 
 
 class Folder(BaseModel):
-    """The content of experiment.json: the latest experiment, and the runs of all experiments."""
+    """Content of experiment.json: the latest experiment, and the runs of all experiments."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,18 +61,17 @@ class Folder(BaseModel):
 
     @property
     def words(self) -> str:
-        """Kind and name of the experiment."""
+        """Kind and name of the experiment, for messages."""
         return f"the {_KINDS.get(self.study, 'experiment')} {self.experiment.name!r}"
 
 
 def _registered(runs: Sequence[RunSettings]) -> dict[str, Fields]:
-    """Return the fields of the registered row of each run, which its settings then change."""
     pairs = {(run.algorithm, run.preset) for run in runs if run.preset != CUSTOM}
     return {f"{name}:{preset}": fields_of(algorithm(name, preset)) for name, preset in pairs}
 
 
 def _check_rows(folder: Path, known: Folder) -> None:
-    """Refuse to go on with runs whose registered row has changed since they were begun."""
+    """Raise an `InputError` if a registered row has changed since the runs in `known` began."""
     now = _registered(known.runs) if known.rows else {}
     for name, fields in (known.rows or {}).items():
         if name in now and (odd := difference(fields, now[name])):
@@ -80,7 +79,11 @@ def _check_rows(folder: Path, known: Folder) -> None:
 
 
 def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
-    """List the runs asked for in the folder, beside those of a sweep that are there already."""
+    """Write the problems and the list of runs into the folder. Return the works of `asked.runs`.
+
+    asked : the new content of experiment.json. found : the problems by fingerprint. A sweep keeps
+    the runs that the folder lists already.
+    """
     writable_folder(folder / "runs")
     writable_folder(folder / "problems")
     for mark, problem in found.items():
@@ -110,7 +113,10 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
 
 
 def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
-    """Return a run in a folder of its own, which must be new or hold the same run."""
+    """Return the work of one run in a folder of its own, which is new, empty or holds this run.
+
+    entry : the run with problem and task. The problem is saved in the folder.
+    """
     check_installed("pyarrow")
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
@@ -129,7 +135,7 @@ def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
 
 
 def works_of(folder: Path) -> list[Work]:
-    """Return the runs of an experiment's folder, begun or not; of a run's own folder, that run."""
+    """Return the works of an experiment's folder, or the one work of the folder of a run."""
     one = manifest.read(folder)
     if one is not None:
         shared = folder.parent.parent / "problems" / f"{one.settings.fingerprint}.npz"
@@ -143,9 +149,9 @@ def works_of(folder: Path) -> list[Work]:
 
 
 def works_to_play(folder: Path, given: Sequence[str]) -> list[Work]:
-    """Return the runs of a folder with the import paths that a person gives.
+    """Return the works of a folder. Mark those whose learner's import path is in `given`.
 
-    The runs must name each path, and the registered rows must be those that were recorded.
+    Raise an `InputError` if no run names such a path, or if a registered row has changed.
     """
     works = works_of(folder)
     if (known := _known(folder)) is not None:
@@ -159,7 +165,7 @@ def works_to_play(folder: Path, given: Sequence[str]) -> list[Work]:
 
 
 def check_learners(works: Sequence[Work]) -> None:
-    """Refuse a learner from outside that is neither given nor registered."""
+    """Raise an `InputError` for a learner from outside that is neither given nor registered."""
     named = {w.settings.algorithm for w in works if w.settings.preset == CUSTOM and not w.given}
     for name in sorted(named):
         if plugins.plugin(plugins.ALGORITHMS, name) is None:
@@ -167,7 +173,7 @@ def check_learners(works: Sequence[Work]) -> None:
 
 
 def read_folder(folder: Path) -> Folder:
-    """Return the content of experiment.json."""
+    """Return the content of experiment.json. Raise a `DamagedError` if it is damaged."""
     file = folder / EXPERIMENT
     try:
         values = manifest.read_of_schema(file, SCHEMA)
@@ -187,7 +193,7 @@ def _known(folder: Path) -> Folder | None:
 
 
 def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
-    """Return the runs of an experiment, with labels that tell them apart."""
+    """Return the works of these runs, with labels that distinguish their algorithms."""
     kinds = [kind_of(run) for run in runs]
     named = labels(kinds)
     homes = (folder / "runs", folder / "problems")
@@ -198,13 +204,13 @@ def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
 
 
 def study_in(folder: Path) -> Study | None:
-    """Return the study that a folder holds, if it holds one."""
+    """Return the kind of study that a folder holds, or None."""
     known = _known(folder)
     return None if known is None else known.study
 
 
 def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
-    """Return the runs that the folder holds already; refuse another experiment's folder."""
+    """Return the runs that the folder lists already. Refuse the folder of another experiment."""
     known = None
     try:
         known = _known(folder)
@@ -225,7 +231,7 @@ def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
 
 
 def refusal(folder: Path, what: str) -> InputError:
-    """Return the error that names the content of the folder, and a name that is free."""
+    """Return the error that names the content `what` of the folder and suggests a free name."""
     base = folder if folder.name.strip(".") else folder.resolve()
     names = (base.parent / f"{base.name or 'run'}-{n}" for n in count(2))
     free = next(name for name in names if not name.exists())
@@ -233,7 +239,7 @@ def refusal(folder: Path, what: str) -> InputError:
 
 
 def check_apart(folder: Path) -> None:
-    """Refuse a file, and a folder of runs, as the folder of results about runs."""
+    """Refuse a folder for results if it is a file or contains records of runs."""
     there = next(p for p in (folder, *folder.absolute().parents) if os.path.exists(p))
     if not there.is_dir():
         raise StorageError(f"cannot write into {folder}: {there} is a file")
@@ -242,7 +248,7 @@ def check_apart(folder: Path) -> None:
 
 
 def content(folder: Path, ours: set[str]) -> str:
-    """Return the content of a folder in words, files of these names left out; or nothing."""
+    """Describe the content of a folder besides the names `ours`. Return "" if there is none."""
     there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     strangers = [name for name in there if name not in ours and not name.startswith(".")]
     if not strangers:
@@ -262,7 +268,7 @@ def _begun(folder: Path) -> list[RunSettings]:
 
 
 def _check_within(folder: Path, runs: Sequence[RunSettings], asked: Folder) -> None:
-    """Refuse a folder with runs that were not asked for, unless they are other seeds."""
+    """Refuse a folder with runs that `asked` does not list. The error names a differing setting."""
     mine = {run.folder for run in asked.runs}
     for run in runs:
         if run.folder not in mine:

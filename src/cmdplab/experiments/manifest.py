@@ -1,4 +1,4 @@
-"""The manifest of a run: its settings, its standing and its machine, in one JSON file."""
+"""Manifest of a run: its settings, status, results and machine in one JSON file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Status = Literal["running", "interrupted", "done", "failed"]
 
 
 class Manifest(BaseModel):
-    """The record of a run, beside its curves and its checkpoint."""
+    """Record of a run, beside its tables and its checkpoint."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,12 +51,11 @@ class Manifest(BaseModel):
     digest: str = ""  # of all of the above
 
     def own_digest(self) -> str:
-        """Return a hash of everything but the digest itself."""
         left_out = {"digest", "row"} if self.row is None else {"digest"}
         return hashlib.sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
 
     def checked_row(self) -> Row:
-        """Return the row of the run; refuse it if its fields are not those that were played."""
+        """Return the row that the settings name. Refuse it if its recorded fields differ."""
         row, settings = self.settings.row(), self.settings
         if self.row and (odd := difference(self.row, fields_of(row))):
             raise InputError(
@@ -66,19 +65,19 @@ class Manifest(BaseModel):
         return row
 
     def digest_of(self, name: str) -> str:
-        """Return the sha256 of a file; empty while the run goes on, as the file may be newer."""
+        """Return the recorded sha256 of the file `name`. Return "" if the run is not done."""
         return self.sha256.get(name, "") if self.status == "done" else ""
 
 
 @cache  # 4 ms, and a sweep may have 10^4 runs
 def versions() -> dict[str, str]:
-    """Return the versions of this package and of those on which its numbers depend."""
+    """Return {package: version} for cmdplab and the packages that affect its numbers."""
     return {"cmdplab": __version__} | {name: version(name) for name in _PACKAGES}
 
 
 @cache
 def machine() -> dict[str, str]:
-    """Return the machine; its processor decides the last bits, as sums have its width."""
+    """Return processor, its features, platform and Python. They may change last bits of runs."""
     from llvmlite import binding
 
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)
@@ -91,23 +90,23 @@ def machine() -> dict[str, str]:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Write a manifest whole; the first one of a folder need not be flushed."""
+    """Write the manifest of a folder atomically. Flush it if it replaces an older manifest."""
     with written_whole(folder / NAME, flushed=(folder / NAME).exists()) as temporary:
         put(temporary, manifest)
 
 
 def put(path: Path, manifest: Manifest) -> None:
-    """Write the text of a manifest, with its digest, into a file."""
+    """Set the digest of a manifest and write it to `path`."""
     manifest.digest = manifest.own_digest()
     path.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 class NewerError(InputError):
-    """The error for a record of a newer version."""
+    """Error for a record that a newer version of cmdplab wrote."""
 
 
 def read_of_schema(path: Path, ours: int) -> Any:
-    """Return the value of a JSON file; refuse a newer version of its schema."""
+    """Return the content of a JSON file. Raise a `NewerError` if its schema is above `ours`."""
     values = read_json(path)
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > ours:
@@ -141,6 +140,6 @@ def read(folder: Path) -> Manifest | None:
 
 
 def known_digest(folder: Path, name: str) -> str:
-    """Return the sha256 of a file of a finished run; empty if no manifest states it."""
+    """Return the sha256 that the manifest of a finished run states for the file `name`, or ""."""
     record = read_if_good(folder)
     return "" if record is None else record.digest_of(name)

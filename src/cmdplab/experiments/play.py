@@ -1,7 +1,7 @@
-"""One run: all that it needs, the loop that plays it, and its result.
+"""One run: its input, the loop that plays it, and its result.
 
-Every run is played here, and a store keeps what it finds: `Memory` in this module, or a folder
-(`durable.Recorded`). Batches on a GPU are in `run_on_gpu`.
+A store keeps the results of a run: `Memory` in this module, or a folder (`durable.Recorded`). The
+module `run_on_gpu` plays batches of runs on a GPU.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Snapshot = dict[str, Array]
 @display.shown
 @frozen
 class Run(NamedTuple):
-    """The result of a run so far."""
+    """Result of a run, or its present numbers while it goes on."""
 
     algorithm: Row
     seed: int
@@ -69,13 +69,13 @@ class Run(NamedTuple):
 
     @property
     def us_per_episode(self) -> float:
-        """Microseconds per episode, exact returns and measures included."""
+        """Microseconds per episode, including exact returns and measures."""
         return 1e6 * self.seconds / self.summary.episodes
 
     def policy(self, problem: CMDP, solution: Solution | None = None) -> Policy:
         """Return the policy after the last episode, with the labels of the problem.
 
-        `solution` is the certified optimum, if it is known: some learners are told parts of it.
+        solution : the certified optimum of the problem. None: the problem is solved here.
         """
         if self.state is None:
             raise InputError("the run goes on: it has a policy to give when it has ended")
@@ -96,20 +96,20 @@ class Job(NamedTuple):
 
 
 def check_workers(workers: int | None) -> None:
-    """Refuse a number of workers below 1; None means one per core."""
+    """Raise an `InputError` if `workers` is below 1. None means one worker per core."""
     if workers is not None and workers < 1:
         raise InputError(f"workers is {workers}, not a positive number")
 
 
 def check_counts(episodes: int, seed: int) -> None:
-    """Refuse a number of episodes or a seed that no run can have."""
+    """Raise an `InputError` for an invalid number of episodes, or a seed outside [0, 2^63)."""
     checked_episodes(episodes)
     if not is_whole(seed) or not 0 <= seed < 1 << 63:
         raise InputError(f"seed is {shown(seed)}, not a number >= 0 and below 2^63")
 
 
 class Entry(NamedTuple):
-    """One run to be played: problem, row, task, seed and optimal value, each made once."""
+    """Input of one run: problem, row of the algorithm, learner's task, seed and optimal value."""
 
     problem: CMDP
     algorithm: Row
@@ -127,7 +127,11 @@ class Entry(NamedTuple):
         baseline: Array | None = None,
         rewards: Feedback = "known",
     ) -> Entry:
-        """Return the run of a row; the problem is solved here if no solution is given."""
+        """Return the entry of a run. The problem is solved here if `solution` is None.
+
+        baseline : the safe policy [H, X, A] of an algorithm that needs one. rewards : "known", or
+        "bernoulli" if the learner sees samples only.
+        """
         optimum = solution if solution is not None else solve_feasible(problem)
         if optimum.value is None:
             raise InputError(f"{problem.name} cannot be run: {optimum.message}")
@@ -135,13 +139,13 @@ class Entry(NamedTuple):
         return cls(problem, row, task, seed, optimum.value)
 
     def wanted(self, episodes: float | None, precision: str | None) -> Wanted:
-        """Return the run as the choice of an engine takes it; None: unlimited, float64."""
+        """Return the run as input of `choose`. None: unlimited episodes, or precision float64."""
         left = math.inf if episodes is None else float(episodes)
         return Wanted(self.problem, self.algorithm, self.task, left, precision or "float64")
 
 
 class Reached(NamedTuple):
-    """The point that a run has reached: it is handed to the store of the run."""
+    """State and measures of a run at one episode, which its store saves."""
 
     algorithm: Row
     seed: int
@@ -149,13 +153,13 @@ class Reached(NamedTuple):
     state: Any
 
     def result(self, seconds: float) -> Run:
-        """Return the result of the run, with curves and state."""
+        """Return the result of the run, with curves and state. seconds : its playing time."""
         m = self.measures
         measured = (m.summary(), m.curves(), m.mistakes())
         return Run(self.algorithm, self.seed, *measured, self.state, seconds)
 
     def snapshot(self) -> Snapshot:
-        """Return everything as arrays with names."""
+        """Return state and measures as arrays by name."""
         state = {f"state_{k}": v for k, v in packed(self.algorithm.name, self.state).items()}
         return state | {f"measure_{k}": v for k, v in self.measures.arrays().items()}
 
@@ -166,40 +170,38 @@ class Store(Protocol):
     snapshot: Snapshot | None  # from which the run goes on
 
     def save(self, reached: Reached, seconds: float) -> None:
-        """Keep what a run in progress has reached. seconds : its playing time so far."""
+        """Save a run in progress. seconds : its playing time so far."""
 
     def close(self, reached: Reached | None, seconds: float) -> None:
-        """Keep what a finished or stopped run has reached; None: it has played no episode."""
+        """Save a finished or stopped run. `reached` is None if it has played no episode."""
 
     def fail(self, error: Exception) -> None:
-        """Keep the error that ended the run."""
+        """Save the error that ended the run."""
 
 
 class Memory:
-    """The store of a run in memory."""
+    """Store of a run in memory. The attribute `run` holds the result."""
 
     snapshot: Snapshot | None = None
     run: Run | None = None
 
     def save(self, reached: Reached, seconds: float) -> None:
-        """Keep nothing: a run in memory ends with its process."""
+        """Do nothing, since a run in memory ends with its process."""
 
     def close(self, reached: Reached | None, seconds: float) -> None:
-        """Keep the result."""
         if reached is None:
             raise InterruptedError("stopped before the first chunk was done")
         self.run = reached.result(seconds)
 
     def fail(self, error: Exception) -> None:
-        """Raise the error."""
         raise error
 
 
 class Playing:
-    """A run in progress: a session on an engine and its measures, advanced together.
+    """Run in progress: a session of an engine and the measures of its episodes.
 
-    A snapshot holds all of it but the entry. A run that goes on from it equals the run itself to
-    the last bit.
+    A snapshot holds the state and the measures. A run resumed from it gives the same bits as the
+    uninterrupted run.
     """
 
     def __init__(self, entry: Entry, engine: str = "cpu", snapshot: Snapshot | None = None) -> None:
@@ -220,7 +222,7 @@ class Playing:
         return time.perf_counter() - self._began
 
     def advance(self, episodes: int) -> None:
-        """Play so many more episodes."""
+        """Play `episodes` more episodes and measure them. Adapt the size of the next chunk."""
         began = time.perf_counter()
         self._measures.add(self._session.play(episodes))
         self.episodes += episodes
@@ -228,24 +230,24 @@ class Playing:
         self.chunk = max(1, min(4 * episodes, int(episodes * CHUNK_SECONDS / took)))
 
     def standing(self) -> Run:
-        """Return the run so far, without its curves and its state."""
+        """Return the present summary of the run, without curves and state."""
         row, seed = self._entry.algorithm, self._entry.seed
         return Run(row, seed, self._measures.summary(), {}, {}, None, self.seconds)
 
     def reached(self) -> Reached:
-        """Return the point that the run has reached."""
+        """Return state and measures at the present episode."""
         row, seed = self._entry.algorithm, self._entry.seed
         return Reached(row, seed, self._measures, self._session.state())
 
 
 class Advancing(Protocol):
-    """A run or a batch of runs in progress."""
+    """Protocol of a run or a batch of runs in progress. chunk : number of episodes to play next."""
 
     episodes: int
     chunk: int
 
     def advance(self, episodes: int) -> None:
-        """Play so many more episodes."""
+        """Play `episodes` more episodes."""
 
 
 def play_on(
@@ -255,7 +257,10 @@ def play_on(
     after: Callable[[], None],
     chunk: int | None = None,
 ) -> None:
-    """Play up to so many episodes or until a stop, and call `after` between two chunks."""
+    """Play in chunks up to episode `episodes` or until `stopped()`. Call `after` after every chunk.
+
+    chunk : episodes per chunk. None: the attribute `chunk` of `playing`.
+    """
     while playing.episodes < episodes and not stopped():
         playing.advance(int(min(chunk or playing.chunk, episodes - playing.episodes)))
         after()
@@ -272,7 +277,11 @@ def play_one(
     chunk: int | None = None,
     every: float = math.inf,
 ) -> None:
-    """Play one run to its end or to a stop; keep it every so many seconds, and at the end."""
+    """Play one run to episode `episodes` or to a stop. Save it at the end.
+
+    It is also saved every `every` seconds. After every chunk of `chunk` episodes, `tell` is called
+    with the run in progress.
+    """
     playing, saved = Playing(entry, engine, store.snapshot), 0.0
 
     def after() -> None:
@@ -287,12 +296,12 @@ def play_one(
 
 
 def part(arrays: Mapping[str, Any], mark: str) -> dict[str, Any]:
-    """Return the arrays whose names begin with a mark, without it."""
+    """Return the arrays whose names begin with the prefix `mark`, under names without it."""
     return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}
 
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
-    """Return the learner's state out of the arrays of a snapshot."""
+    """Return the state of the learner of `row` from the arrays of a snapshot."""
     kind, arrays = state_of(row), part(snapshot, "state_")
     kept = getattr(kind, "_fields", arrays)  # newer fields may be missing
     arrays = {name: arrays[name] for name in kept if name in arrays}

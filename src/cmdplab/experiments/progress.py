@@ -1,4 +1,4 @@
-"""Progress of runs: bars in a terminal or a notebook, plain lines elsewhere."""
+"""Display of the progress of runs: bars in a terminal or a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ LINE_EVERY = 10.0  # seconds between plain lines
 def shown(
     jobs: Sequence[Job], episodes: int, console: Console | None = None
 ) -> Iterator[OnProgress]:
-    """Show runs in memory while the block lasts; yield the callback for `run` and `run_many`."""
+    """Display the progress of runs in memory during a `with` block. Yield their `on_progress`.
+
+    jobs, episodes : the arguments of `run_many`.
+    """
     console = console if console is not None else Printer(stderr=True)
     lengths = {_place(as_row(job.algorithm), job.seed): episodes for job in jobs}
     lock = threading.Lock()
@@ -58,7 +61,7 @@ def _place(row: Row, seed: int) -> str:
 
 
 def sweep_shown(works: Sequence[Work], console: Console) -> AbstractContextManager[OnEvent]:
-    """Show recorded runs while the block lasts: all of them, and each that is under way."""
+    """Display the progress of recorded runs during a `with` block. Yield their `on_event`."""
     names = {work.folder.name: work.words for work in works}
     lengths = {work.folder.name: work.settings.episodes for work in works}
     return _display(names, lengths, console)
@@ -85,7 +88,7 @@ def _display(
 
 
 class _Tally:
-    """The standing of all runs together. `names` and `lengths` are by the folder of a run."""
+    """Progress of all runs together. names, lengths : names and numbers of episodes by folder."""
 
     def __init__(self, names: Mapping[str, str], lengths: Mapping[str, int | None]) -> None:
         self._names, self.lengths = names, lengths
@@ -95,7 +98,6 @@ class _Tally:
         self.under_way: dict[str, Event] = {}
 
     def update(self, event: Event) -> None:
-        """Count an event."""
         if not event.ended:
             self.under_way[event.folder] = event
             return
@@ -112,12 +114,12 @@ class _Tally:
 
     @property
     def episodes(self) -> int:
-        """The episodes done so far, never more than there are: a batch ends run by run."""
+        """Number of finished episodes of all runs, at most the total."""
         done = self._done + sum(each.episodes * each.runs for each in self.under_way.values())
         return done if self.total is None else min(done, self.total)
 
     def words(self, event: Event) -> str:
-        """Return the runs and episodes done, the rate, the time left, and the event."""
+        """Describe runs and episodes done, rate, time left, and the progress of a running run."""
         of = "" if self.total is None else f" of {self.total:,}"
         text = f"{len(self._ended)} of {len(self.lengths)} runs, {self.episodes:,}{of} episodes"
         rate = sum(each.rate for each in self.under_way.values())
@@ -128,7 +130,6 @@ class _Tally:
         return text if event.ended else f"{text}; {self.name(event)}: {_standing(event)}"
 
     def name(self, event: Event) -> str:
-        """Return the name of a run, or that of the first of a batch and the number of others."""
         name = self._names.get(event.folder) or event.folder
         return f"{name} and {event.runs - 1:,} more" if event.runs > 1 else name
 
@@ -139,7 +140,7 @@ def _standing(event: Event) -> str:
 
 
 def columns(width: int, field: str, name: str = "{task.description}") -> list[ProgressColumn]:
-    """Return the columns of a bar: a name, the bar, the share, the time left, a field of a task."""
+    """Return the columns of a bar: `name`, bar, percentage, time left and the task's `field`."""
     return [
         Words(name),
         BarColumn(bar_width=width),

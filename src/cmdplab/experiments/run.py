@@ -1,4 +1,4 @@
-"""`run` and `run_many`: learners in memory, one run or many over all cores."""
+"""Functions that let algorithms learn in memory: one run, or many runs over all cores."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ def run(
     on_progress: OnProgress | None = None,
     stop: threading.Event | None = None,
 ) -> Run:
-    """Let one algorithm learn one problem, and measure every episode exactly.
+    """Let an algorithm learn a problem for a number of episodes. Measure every episode exactly.
 
-    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`). Problem,
-    algorithm and seed determine the numbers to the last bit. `chunk` changes no number; by default
-    it takes about 0.2 s. `solution` is the certified optimum, if it is known already. `baseline`
-    [H, X, A] is the safe policy of an algorithm that needs one; by default it comes from the
-    problem. With `rewards="bernoulli"` the learner is not told the rewards, but sees a sample of 0
-    or 1 in every step. `on_progress` is called after every chunk. Setting `stop` ends the run after
-    the current chunk.
+    The algorithm is a row, a name, or a learner from outside (`algorithms.as_row`). Problem,
+    algorithm and seed determine the numbers to the last bit.
+
+    chunk : episodes between two calls of `on_progress`, about 0.2 s by default. It changes no
+    number. solution : the certified optimum, if it is known. baseline : the safe policy [H, X, A]
+    that some algorithms need, by default that of the problem. rewards : "bernoulli" if the learner
+    sees reward samples of 0 or 1 instead of the mean rewards. stop : if this event is set, the run
+    ends after the current chunk.
     """
     runs = run_many(
         problem,
@@ -91,12 +92,11 @@ def run_many(
     on_message: Callable[[str], None] = lambda sentence: None,
     stop: threading.Event | None = None,
 ) -> list[Run]:
-    """Play many runs over the cores; return them in the order of `jobs`.
+    """Play one run for each job, over all cores. Return the runs in the order of `jobs`.
 
     No result depends on the number of workers. Ctrl-C ends every run after its chunk. The engine
-    gpu plays runs in a few launches, also in float32. The engine auto uses the card for runs that
-    are long and many enough, and tells `on_message` its choice. All other arguments are those of
-    `run`.
+    "gpu" plays runs in batches, also in float32. The engine "auto" uses the GPU for long and many
+    runs, and passes a sentence about its choice to `on_message`. See `run` for other arguments.
     """
     if not isinstance(jobs, Sequence) or not all(isinstance(job, Job) for job in jobs):
         raise InputError("the jobs are not a list of Job(algorithm, seed)")
@@ -137,9 +137,9 @@ def play(
     on_message: Callable[[str], None] = lambda sentence: None,
     stop: threading.Event | None = None,
 ) -> list[Run]:
-    """Play on the card or on the cores, and return the runs in order.
+    """Play each entry on the GPU or on the cores, and return the runs in order.
 
-    Runs that a stop kept from the card are left out.
+    Runs that have not begun when `stop` is set may be missing. See `run_many` for the arguments.
     """
     stop, stores = stop or threading.Event(), [Memory() for _ in entries]
 
@@ -177,10 +177,7 @@ def _over_threads(
     workers: int | None,
     stop: threading.Event,
 ) -> None:
-    """Play each run in a thread, since the compiled loops hold no lock; one alone in this thread.
-
-    If one fails, all stop.
-    """
+    """Call `one` with each run, in threads. If one fails, stop all and raise its error."""
     if len(runs) == 1:
         one(*runs[0])
         return
@@ -196,9 +193,9 @@ def _over_threads(
 
 
 def jobs(algorithms: Iterable[Row], seeds: int) -> list[Job]:
-    """Return a job for each algorithm on the seeds 0, 1, ...
+    """Return a job for each algorithm on each of the seeds 0, ..., seeds - 1.
 
-    All algorithms have the same random numbers on a seed.
+    On one seed all algorithms have the same random numbers.
     """
     whole_number("seeds", seeds, 1)
     algorithms = list(algorithms)

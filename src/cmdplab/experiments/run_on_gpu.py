@@ -1,4 +1,4 @@
-"""Batches of runs on a GPU: a batch is a few launches, for runs in memory and in folders."""
+"""Batches of runs on a GPU, for runs in memory and runs in folders."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _AT_ONCE = 64  # runs whose states are on the host at a time
 
 
 class PlayingOnGpu:
-    """Runs in progress on the card, with their measures: the counterpart of `Playing`.
+    """Batch of runs in progress on the GPU, with their measures: the counterpart of `Playing`.
 
-    They have one family, one size and one number of episodes that are done.
+    All runs have one algorithm family, one problem size and one number of finished episodes.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class PlayingOnGpu:
         return (time.perf_counter() - self._began) / len(self._entries)
 
     def advance(self, episodes: int) -> None:
-        """Let every run play so many more episodes."""
+        """Let every run play `episodes` more episodes."""
         self._batch.measure(self._optima, episodes, self.measures)
         self.episodes += episodes
 
     def reached(self) -> Iterator[Reached]:
-        """Yield the point that each run has reached, one after the other."""
+        """Yield state and measures of each run at the present episode."""
         judged, states = self.measures.each(), self._batch.states()
         for entry, measures, state in zip(self._entries, judged, states, strict=True):
             yield Reached(entry.algorithm, entry.seed, measures, state)
 
 
 def parts(entries: Sequence[Entry], precision: str) -> list[list[int]]:
-    """Return the runs in batches of one family and one size, each of which fits on the card."""
+    """Return batches of indices of entries. A batch has one family and size and fits the GPU."""
     kinds: dict[object, list[int]] = {}
     for n, entry in enumerate(entries):
         kinds.setdefault((type(entry.algorithm), entry.task.reward.shape), []).append(n)
@@ -97,10 +97,11 @@ def play_batch(
     every: float = math.inf,
     hurried: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Play one batch to its end or to a stop; each store keeps its run.
+    """Play one batch to episode `episodes` or to a stop. Each store keeps the run of its entry.
 
-    The numbers are those of the engine cpu, up to rounding. The seconds of a run are its share of
-    those of the batch. If somebody is `hurried`, no more runs are kept.
+    The numbers equal those of the engine cpu up to rounding. The seconds of a run are those of the
+    batch divided by its number of runs. At least `every` seconds lie between two checkpoints. Once
+    `hurried()` is True, no further runs are saved.
     """
     playing = PlayingOnGpu(entries, stores, precision)
     for store in stores:
@@ -127,7 +128,6 @@ def play_batch(
 def _keep(
     playing: PlayingOnGpu, stores: Sequence[Store], hurried: Callable[[], bool], *, last: bool
 ) -> None:
-    """Give every run to its store; a run that cannot be kept, or is not finite, fails alone."""
     broken, share = set(playing.measures.broken()), playing.share
 
     def one(n: int, reached: Reached) -> None:
@@ -153,7 +153,7 @@ def play_batches(
     on_progress: OnProgress | None,
     stopped: Callable[[], bool],
 ) -> None:
-    """Play runs in memory; after a stop no further batch begins."""
+    """Play runs in memory on the GPU, batch by batch. After a stop no further batch begins."""
     check_precision(precision)
     for batch in parts([entry for entry, _ in runs], precision):
         if stopped():
@@ -172,7 +172,7 @@ def play_batches(
 
 
 def _standing(entry: Entry, episodes: int, last: Sequence[float], seconds: float) -> Run:
-    """Return a run that goes on; its sums stay on the card until the end."""
+    """Return a run in progress. last : its gap and violation. Other measures are NaN or None."""
     violation = float(last[1]) if len(last) > 1 else None
     later = (np.nan, np.nan, np.nan, np.nan, None, None)
     summary = Summary(episodes, float(last[0]), violation, *later)

@@ -1,4 +1,4 @@
-"""The settings of one run: all that its numbers depend on, and the hash that names its folder."""
+"""Settings of one run, which determine its numbers, and the hash that names its folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Preset = Literal["released", "printed"]
 
 
 class Strict(BaseModel):
-    """A model of what a person or a record gives: the fields, and nothing else."""
+    """Base of models of a person's input or of a record. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -50,7 +50,7 @@ class _Algorithm(Strict):
 
 
 class RunSettings(_Algorithm):
-    """One run, resolved: all that its numbers depend on."""
+    """Settings of one run. They determine all its numbers."""
 
     rewards: Literal["bernoulli"] | None = None  # None: known
     precision: Literal["float32"] | None = None  # None: float64
@@ -59,22 +59,21 @@ class RunSettings(_Algorithm):
 
     @model_serializer(mode="wrap")
     def _without_empty(self, plainly: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out settings that an algorithm does not have: a new one renames no folder."""
+        """Leave out newer settings without a value, so that old folders keep their names."""
         whole = plainly(self)
         return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
 
     def settings(self) -> Settings:
-        """Return the settings of the algorithm that have a value."""
         return without_none(cast(Settings, {name: getattr(self, name) for name in SETTINGS}))
 
     def row(self) -> Row:
-        """Return the algorithm with its settings, to be read; import nothing from outside."""
+        """Return the row of the algorithm for reading. Learners from outside are not imported."""
         if self.preset == CUSTOM:
             return recorded(self.algorithm)
         return rebuilt(self.algorithm, self.preset, self.settings())
 
     def row_to_play(self, given: bool) -> Row:
-        """Return the algorithm to be played; follow an import path if a person gave it."""
+        """Return the row of the algorithm to play. `given`: a person gave its import path."""
         if self.preset != CUSTOM:
             return self.row()
         if given:
@@ -93,10 +92,10 @@ class RunSettings(_Algorithm):
         rewards: str = "known",
         precision: str = "float64",
     ) -> RunSettings:
-        """Return the run of a row with all values of the row, since defaults may change.
+        """Return the settings of a run, with all settings of the row, since defaults may change.
 
-        `mark` is the fingerprint, if it is known. Known rewards and double precision are not
-        written. A row that its name and settings do not make is refused.
+        mark : the fingerprint, if it is known. Known rewards and float64 are written as None. A row
+        that its name and settings do not reproduce is refused.
         """
         check_found_again(row)
         return cls(
@@ -113,19 +112,19 @@ class RunSettings(_Algorithm):
 
     @property
     def kind(self) -> str:
-        """Hash of all settings but the seed."""
+        """Hash of all settings except the seed and the name of the problem."""
         settings = self.model_dump(exclude={"seed", "problem"})
         text = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def folder(self) -> str:
-        """Name of the run's folder."""
+        """Name of the run's folder, HASH-SEED."""
         return f"{self.kind}-{self.seed}"
 
 
 def fingerprint(problem: CMDP, name: str = "") -> str:
-    """Return a hash of the arrays of a problem, and of its name where one is given."""
+    """Return a hash of the arrays of a problem, and of `name` if it is not empty."""
     digest = hashlib.sha256(name.encode())
     rows = problem.transition
     kernel: list[npt.NDArray[Any]]
@@ -142,7 +141,7 @@ def fingerprint(problem: CMDP, name: str = "") -> str:
 
 
 def by_fingerprint(problems: Iterable[CMDP]) -> dict[str, CMDP]:
-    """Return problems by fingerprint; of equal arrays with several names each name stays."""
+    """Return problems by fingerprint. Equal problems with different names are all kept."""
     found: dict[str, CMDP] = {}
     for problem in problems:
         mark = fingerprint(problem)
@@ -153,5 +152,5 @@ def by_fingerprint(problems: Iterable[CMDP]) -> dict[str, CMDP]:
 
 
 def has_fingerprint(problem: CMDP, mark: str) -> bool:
-    """Return True for the problem that `by_fingerprint` lists under a mark."""
+    """Return True if `by_fingerprint` may list this problem under `mark`."""
     return mark in (fingerprint(problem), fingerprint(problem, problem.name))

@@ -1,8 +1,7 @@
-"""The status of runs, and an index of it for thousands of runs whose files are not opened again.
+"""Status of runs, and an index of statuses that avoids opening the files of thousands of runs.
 
-DIR/.index holds a line for a run: its status, and the size and time of change of the files from
-which the status was found. The truth stays in the runs' folders. A line counts only while the files
-are still those. A missing, old or damaged line costs a look into the folder.
+DIR/.index has a line for each run: its status, and size and time of change of its files. A line is
+used only while its files are unchanged. Otherwise the status is derived from the run's folder.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Seen = list[list[int]]  # size and time of change of each file, [] if it is miss
 
 
 class RunStatus(NamedTuple):
-    """One line of `cmdplab status`."""
+    """Status of one run, as `cmdplab status` prints it in a line."""
 
     folder: str
     problem: str
@@ -61,7 +60,7 @@ def status_of(work: Work) -> RunStatus:
 
 
 def status_by(work: Work, record: Manifest | None, status: str = "") -> RunStatus:
-    """Return the status of a run from its manifest.
+    """Return the status of a run from its manifest `record`, "missing" if that is None.
 
     If `status` is empty, derive it from the files and the lock.
     """
@@ -79,7 +78,7 @@ def status_by(work: Work, record: Manifest | None, status: str = "") -> RunStatu
 
 
 def with_end(status: RunStatus, end: Event | None) -> RunStatus:
-    """Add the error of an end that could not be written down."""
+    """Add the error of the event `end` to a status whose files do not show it."""
     if end is None or not end.error:
         return status
     if end.status == "failed" and status.status != "failed":
@@ -107,7 +106,7 @@ def _status(work: Work, record: Manifest) -> str:
 
 
 class Index:
-    """The statuses of the runs of a sweep; it reads those that it does not know yet."""
+    """Index of the statuses of a sweep's runs. Statuses that it lacks are read from the folders."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         home = home_of(works)
@@ -117,7 +116,7 @@ class Index:
         self.sha256: dict[str, dict[str, str]] = {}  # of files, by run, as `status` found them
 
     def status(self, work: Work) -> RunStatus:
-        """Return the status of a run, as `status_of` does."""
+        """Return the status of a run, as `status_of` does. Set `sha256` of the run."""
         seen = _seen(work.folder)
         known = self._lines.get(work.folder.name)
         if known is not None and known["seen"] == seen:
@@ -134,7 +133,7 @@ class Index:
         return status
 
     def save(self) -> None:
-        """Append new lines, so that several processes can; keep nothing if it cannot be written."""
+        """Append new lines to the index file. Do nothing if it cannot be written."""
         if self._file is None or not self._new:
             return
         lines, self._new = self._new, []
@@ -150,7 +149,7 @@ class Index:
 
 
 def statuses(works: Sequence[Work]) -> list[RunStatus]:
-    """Return the statuses of runs."""
+    """Return the status of each run, and update the index."""
     index = Index(works)
     found = [index.status(work) for work in works]
     index.save()
@@ -158,7 +157,7 @@ def statuses(works: Sequence[Work]) -> list[RunStatus]:
 
 
 def home_of(works: Sequence[Work]) -> Path | None:
-    """Return the folder of the experiment; None for a run in a folder of its own."""
+    """Return the folder of the experiment of these works. None for a run in a folder of its own."""
     homes = {work.folder.parent for work in works}
     home = homes.pop().parent if len(homes) == 1 else None
     return home if home is not None and (home / EXPERIMENT).exists() else None
@@ -176,18 +175,17 @@ def _seen(folder: Path) -> Seen:
 
 
 def _is_old(seen: Seen) -> bool:
-    """Return True if a later change of a file would show in its time."""
     return all(each[1] + _TICK < time.time_ns() for each in seen if each)
 
 
 def sealed_line(line: dict[str, Any]) -> bytes:
-    """Return JSON on one line after its checksum, which tells a half-written line."""
+    """Return `line` as one line of JSON after a checksum, which shows a half-written line."""
     text = json.dumps(line, separators=(",", ":")).encode()
     return b"%08x %s" % (zlib.crc32(text), text)
 
 
 def good_lines(lines: Iterable[bytes], needed: Set[str]) -> Iterable[dict[str, Any]]:
-    """Yield the lines of `sealed_line` that are whole and have the fields needed."""
+    """Yield the undamaged lines of `sealed_line` that have all fields in `needed`."""
     for text in lines:
         mark, _, content = text.partition(b" ")
         if mark == b"%08x" % zlib.crc32(content) and len(text) < _LONGEST:
@@ -200,7 +198,7 @@ def good_lines(lines: Iterable[bytes], needed: Set[str]) -> Iterable[dict[str, A
 def _read(file: Path | None, runs: int) -> tuple[dict[str, dict[str, Any]], int]:
     """Return the last good line of each run by its name, and the number of lines of an index file.
 
-    A missing file, or one too long for this number of runs, counts as empty.
+    runs : the number of runs. A file that is missing, or too large for so many runs, gives ({}, 0).
     """
     try:
         if file is None or file.stat().st_size > (4 * runs + 1000) * 4096:  # not ours

@@ -1,7 +1,7 @@
-"""Sweeps: the runs of an experiment in one folder, each played once by workers or an executor.
+"""Sweeps: the runs of an experiment in one folder, played by worker processes or an executor.
 
-DIR/experiment.json, DIR/problems/FINGERPRINT.npz and DIR/runs/HASH-SEED/ (manifest.json,
-curves.parquet, mistakes.parquet, checkpoint.npz). The same experiment plays missing runs only.
+The folder DIR holds DIR/experiment.json, DIR/problems/FINGERPRINT.npz and DIR/runs/HASH-SEED/ with
+manifest.json, curves.parquet, mistakes.parquet, checkpoint.npz. Only missing runs are played.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def sweep(
     on_message: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
 ) -> list[RunStatus]:
-    """Do what is missing of an experiment; return the status of each of its runs.
+    """Play the missing runs of an experiment in the folder `out`. Return the status of each run.
 
-    `base` is the folder of the experiment's problem files. `executor` does the work elsewhere, for
-    instance on Ray. The engine gpu plays runs in batches; auto does so for runs that are long and
-    many enough, and tells `on_message`. Ctrl-C lets every run finish its chunk and checkpoint.
+    base : the folder of the problem files. every : seconds between checkpoints. executor : a
+    function that plays the runs, for instance on Ray. The engine "gpu" plays runs in batches. The
+    engine "auto" does so for long and many runs, and passes a sentence about its choice to
+    `on_message`. After Ctrl-C every run finishes its chunk and writes a checkpoint.
     """
     from cmdplab.experiments.play import check_workers
 
@@ -60,7 +61,10 @@ def prepare(
     study: Study | None = None,
     versus: str | None = None,
 ) -> list[Work]:
-    """Write down the runs of an experiment on these problems, after all checks."""
+    """Check an experiment on the problems `found`, list its runs in `folder`, return their works.
+
+    found : the problems by fingerprint. versus : the label that a comparison compares with.
+    """
     # Half a second, for which `status` has no use.
     from cmdplab.engines.choose import choose
     from cmdplab.experiments.play import Entry
@@ -90,7 +94,10 @@ def do_missing(
     on_message: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
 ) -> list[RunStatus]:
-    """Do the works that are not done, in worker processes or by the executor."""
+    """Play the works that are not done, by worker processes or the executor. Return all statuses.
+
+    For the arguments see `sweep`.
+    """
     from cmdplab.experiments.play import check_workers
 
     check_installed("pyarrow")
@@ -138,6 +145,6 @@ def do_missing(
 
 
 def check_every(every: float) -> None:
-    """Refuse a negative or infinite number of seconds between checkpoints."""
+    """Refuse a negative or infinite time between checkpoints. every : seconds."""
     if not 0.0 <= every < float("inf"):
         raise InputError(f"checkpoint-every is {every:g}, not a finite number of seconds >= 0")

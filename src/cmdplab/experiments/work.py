@@ -1,4 +1,4 @@
-"""One run in a folder: its identity and its place, the events on its way, and its problem."""
+"""One run in a folder: its identity, its files, its events and its problem."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A message about a run: how far it is, or how it ended."""
+    """Message about a run: its progress or its end."""
 
     folder: str
     status: str  # running, done, interrupted, failed, or busy: in another process
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """True if the run goes on no more."""
+        """True if the run has ended, that is, its status is not "running"."""
         return self.status != "running"
 
 
@@ -56,9 +56,9 @@ OnEvent = Callable[[Event], None]
 
 
 class Entries:
-    """Runs with all that they need: each problem is read and solved once, each task made once.
+    """Cache of entries: each problem is read and solved once, each task is made once.
 
-    Beyond `most` problems the oldest go.
+    It keeps at most `most` problems and drops the oldest. None: no limit.
     """
 
     def __init__(self, most: int | None = MOST_PROBLEMS) -> None:
@@ -67,7 +67,7 @@ class Entries:
         self._made: dict[str, dict[str, Entry]] = {}  # by fingerprint and kind
 
     def of(self, work: Work) -> Entry:
-        """Return the run of a work; another of its kind may have come with all that it needs."""
+        """Return the entry of a work, with its seed. The entry of another seed is reused."""
         mark, kind = work.settings.fingerprint, work.settings.kind
         if mark not in self._made and self._most is not None and len(self._made) >= self._most:
             oldest = next(iter(self._made))
@@ -95,7 +95,7 @@ class Entries:
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:
-    """Return the problem of a run, which must be the one that it was started on."""
+    """Return the problem in `file`. Refuse it if its fingerprint is not that of the settings."""
     problem = CMDP.load(file)
     if not has_fingerprint(problem, settings.fingerprint):
         raise InputError(f"{file} is not the problem that this run was started on")

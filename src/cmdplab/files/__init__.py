@@ -1,7 +1,7 @@
-"""Files, which the package reads and writes through this subpackage alone.
+"""Reading and writing of files, for the whole package.
 
-Sizes are known before memory is allocated. Nothing is unpickled or evaluated. Digests are checked
-if a file has them. Each error is one sentence that names the file.
+The size of a file is checked before memory is allocated. Nothing is unpickled or evaluated. Stated
+digests are checked. Each error is one sentence that names the file.
 """
 
 from cmdplab.files.arrays import (

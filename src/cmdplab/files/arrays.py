@@ -1,7 +1,7 @@
-"""Arrays of .npy and .npz files, which hold plain numbers, booleans and text, and no objects.
+"""Arrays in .npy and .npz files: plain numbers, booleans and text, but no Python objects.
 
-NumPy reads the header. The array must then be as large as its header and its file state, before
-any memory is allocated.
+NumPy reads the header. The size that it states must match the size of the data, before any memory
+is allocated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Array = npt.NDArray[Any]
 
 
 def read_npy(path: str | Path, what: str = ".npy") -> _Array:
-    """Return the array of an .npy file; `what` is the word for it in a complaint."""
+    """Return the array of an .npy file. what : the kind of file, for error messages."""
     try:
         with opened(path) as (stream, size):
             return _array(stream, size)
@@ -44,9 +44,9 @@ def read_npy(path: str | Path, what: str = ".npy") -> _Array:
 def read_npz(
     path: str | Path, names: Collection[str] = ("",), largest: int = 0
 ) -> dict[str, _Array]:
-    """Return the arrays of an .npz file whose names begin with one of `names`; by default all.
+    """Return the arrays of an .npz file whose names begin with one of `names`, by default all.
 
-    Other arrays are not unpacked: a file of 2 MB can hold a gigabyte that nobody reads.
+    Other arrays are not unpacked. largest : the limit of the unpacked size in bytes; 0: `LARGEST`.
     """
     try:
         with opened(path) as (stream, size), zipfile.ZipFile(stream) as archive:
@@ -61,7 +61,7 @@ def read_npz(
 
 
 def digest_of_arrays(arrays: Mapping[str, _Array]) -> str:
-    """Return a hash of names, shapes, types and numbers."""
+    """Return the sha256 of the names, shapes, types and values of arrays."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         array = arrays[name]
@@ -71,13 +71,13 @@ def digest_of_arrays(arrays: Mapping[str, _Array]) -> str:
 
 
 def write_sealed_npz(path: str | Path, arrays: Mapping[str, _Array]) -> None:
-    """Write arrays and their digest as a compressed .npz, whole or not at all."""
+    """Write arrays and their digest as a compressed .npz file, atomically."""
     with written_whole(path) as temporary:
         put_sealed(temporary, arrays)
 
 
 def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = True) -> None:
-    """Write arrays and their digest; the caller flushes and renames."""
+    """Write arrays and their digest into an .npz file. The caller flushes and renames it."""
     content: Any = {**arrays, DIGEST: np.array(digest_of_arrays(arrays))}
     small = sum(each.nbytes for each in content.values()) <= SMALL
     with BytesIO() if small else path.open("wb") as stream:  # it is written in small pieces
@@ -89,10 +89,10 @@ def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = T
 def read_sealed_npz(
     path: str | Path, names: Collection[str] = ("",), *, ours: bool = False
 ) -> dict[str, _Array]:
-    """Return the arrays as `read_npz` does, if they match the digest.
+    """Return arrays as `read_npz` does. Raise an `InputError` if the stated digest differs.
 
-    A file that is `ours` must have a digest; files of other programs have none. The digest of a
-    file of another kind covers arrays that nobody reads: a small one is read whole to compare it.
+    A file that is `ours` must have a digest. Other files may lack it. If `names` leaves arrays out,
+    a small file is read whole, because its digest covers all arrays.
     """
     arrays = read_npz(path, (*names, DIGEST))
     stated = arrays.pop(DIGEST, None)
@@ -134,7 +134,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Array:
 
 
 def _array(stream: BinaryIO, size: int) -> _Array:
-    """Return the array that makes up all of a stream of `size` bytes."""
+    """Return the array that fills a stream of `size` bytes."""
     shape, fortran, dtype = _header(stream)
     held, needed = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if needed != held:
@@ -153,7 +153,7 @@ def _array(stream: BinaryIO, size: int) -> _Array:
 
 
 def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of an array of plain numbers, booleans or text."""
+    """Return shape, order (True: Fortran) and type of an array of numbers, booleans or text."""
     try:
         version = npy.read_magic(stream)
     except ValueError:
@@ -179,7 +179,6 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_data(data: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> None:
-    """Refuse bytes that are no boolean and numbers that are no letter."""
     if dtype.kind == "b" and (data > 1).any():
         raise UnfitError("holds booleans that are neither true nor false")
     if dtype.kind == "U":

@@ -1,7 +1,7 @@
-"""Locks between processes: a file that one process holds, and that is free when it dies.
+"""Locks between processes, which the operating system releases when the process dies.
 
-The system keeps the lock (flock on POSIX, the file's first byte on Windows), so the file of a
-killed process blocks nobody. A network file system that has no locks is an error.
+The lock is flock on POSIX and a lock of the file's first byte on Windows. A lock file left by a
+dead process blocks nobody. A file system without locks raises a `StorageError`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RETRY = 0.05  # seconds between two attempts to get a lock
 
 
 class BusyError(StorageError):
-    """The error if another process holds the lock."""
+    """Error if another process holds the lock."""
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock while the block lasts; if another process has it, wait or raise `BusyError`."""
+    """Lock a file during a `with` block. If another process has it, wait or raise `BusyError`."""
     while (handle := _taken(path)) is None:
         if not wait:
             raise BusyError(f"another process works in {path.parent}")
@@ -42,13 +42,12 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def removed(path: Path) -> None:
-    """Remove the file of a lock that this process holds; Windows keeps an open file."""
+    """Remove a lock file that this process holds. On Windows an open file stays."""
     with suppress(PermissionError):
         path.unlink(missing_ok=True)
 
 
 def _taken(path: Path) -> int | None:
-    """Return the open file of the lock, or None if another process has it."""
     while True:
         with storage(f"cannot lock {path}"):
             try:
@@ -71,7 +70,6 @@ def _taken(path: Path) -> int | None:
 
 
 def _grabbed(handle: int) -> bool:
-    """Lock an open file without waiting; return False if another process has the lock."""
     try:
         if fcntl is None:
             windows: Any = import_module("msvcrt")

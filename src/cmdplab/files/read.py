@@ -1,7 +1,7 @@
-"""Files as bytes, text, JSON and TOML, and the digests that tell damaged files.
+"""Reading of files as bytes, text, JSON and TOML, and digests that show damage.
 
-A JSON file holds the digest of the rest of it, an .npz file that of its other arrays, a Parquet
-file one for each column. Files of other programs and of older versions have none and are read too.
+A JSON file contains the digest of its other keys, an .npz file that of its other arrays, a Parquet
+file one per column. Files without a digest are read too.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ DEEPEST = 32  # lists and objects within each other
 
 
 class MissingError(InputError):
-    """The error for a file that does not exist."""
+    """Error for a file that does not exist."""
 
 
 class UnfitError(ValueError):
-    """A fault of a file's content, without the name of the file."""
+    """Error for unfit content of a file. The message lacks the name of the file."""
 
 
 class NoDigestWarning(UserWarning):
-    """The warning about a record without a digest: changes of its content cannot be detected."""
+    """Warning about a record without a digest, whose changes cannot be detected."""
 
 
 @contextmanager
 def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, int]]:
-    """Open a plain file of at most `limit` bytes; yield it with its number of bytes."""
+    """Open a plain file of at most `limit` bytes. Yield its stream and its number of bytes."""
     if not isinstance(path, str | os.PathLike):  # a number would be an open file
         raise InputError(f"{path!r} is not the path of a file")
     with storage(f"{path} cannot be read"):
@@ -69,7 +69,7 @@ def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, i
 
 
 def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
-    """Return all of a file."""
+    """Return all bytes of a file. limit : the largest number of bytes allowed."""
     with opened(path, limit) as (stream, size):
         data = stream.read(size + 1)
     if len(data) > size:
@@ -78,7 +78,7 @@ def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
 
 
 def file_digest(path: str | Path) -> str:
-    """Return the sha256 of a file; empty if it cannot be read."""
+    """Return the sha256 of a file, or "" if it cannot be read."""
     try:
         with opened(path) as (stream, _):
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
-    """Return the text of a UTF-8 file, with one kind of line ends."""
+    """Return the text of a UTF-8 file. Each line ends with a newline. limit : in bytes."""
     data = read_bytes(path, limit)
     if data.count(b"\n") > MOST_LINES:
         raise InputError(f"{path} has more than {MOST_LINES} lines")
@@ -98,7 +98,7 @@ def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the table of a TOML file."""
+    """Return the content of a TOML file as a dictionary."""
     text = read_text(path, LARGEST_TOML)
     try:
         return parse_toml(text)
@@ -118,9 +118,10 @@ _TOML_TOKEN = re.compile(
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the table of a TOML text; raise `ValueError` if it is none.
+    """Return the content of a TOML text as a dictionary. Raise `ValueError` if it is invalid.
 
-    Keys of very many parts are refused first: the parser takes quadratic time for them.
+    Keys of more than `DEEPEST` parts are refused first, since the parser takes quadratic time for
+    them.
     """
     deep = next((token["deep"] for token in _TOML_TOKEN.finditer(text) if token["deep"]), None)
     if deep is not None:
@@ -132,12 +133,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(path: str | Path, limit: int = LARGEST_TEXT) -> Any:
-    """Return the value of a JSON file."""
+    """Return the value of a JSON file of at most `limit` bytes, checked as in `parse_json`."""
     return parse_json(read_text(path, limit), str(path))
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return the value of a JSON text with finite numbers, distinct keys and no deep nesting."""
+    """Return the value of a JSON text. Refuse infinite numbers, double keys and deep nesting.
+
+    where : the source of the text, for error messages.
+    """
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise InputError(f"{where} holds more than {MOST_VALUES} values")
     try:
@@ -193,7 +197,7 @@ def _check_depth(value: Any) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the text of an error as one printable line."""
+    """Return the text of an error as one printable line of at most 200 characters."""
     return printable(" ".join(str(error).split())[:200] or type(error).__name__)
 
 
@@ -203,20 +207,23 @@ def damaged(path: object) -> InputError:
 
 
 def say_without(name: str) -> None:
-    """Warn of a file without a digest, once for each name: a sweep has thousands of one name."""
+    """Warn that files called `name` have no digest."""
     words = f"{name} has no digest: cannot tell whether it was changed"
     warnings.warn(words, NoDigestWarning, stacklevel=3)
 
 
 def sealed(text: str, indent: int = 2) -> str:
-    """Return the text of a JSON object with its digest as the last key."""
+    """Return the text of a JSON object after its digest is added as the last key."""
     values = parse_json(text, "the record")
     values[DIGEST] = _digest(values)
     return json.dumps(values, indent=indent)
 
 
 def unsealed(values: Any, path: object, name: str) -> Any:
-    """Return an object without its digest, which must match; warn if there is none."""
+    """Return a JSON object without its digest. Raise an `InputError` if the digest does not match.
+
+    path : the file, for the error. name : its name, for the warning if there is no digest.
+    """
     if not isinstance(values, dict):
         return values
     rest = {key: value for key, value in values.items() if key != DIGEST}
@@ -228,6 +235,6 @@ def unsealed(values: Any, path: object, name: str) -> Any:
 
 
 def _digest(values: Any) -> str:
-    """Return a hash of a JSON value that does not depend on the order of keys and on spaces."""
+    """Return the sha256 of a JSON value. Spaces and the order of keys do not matter."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,9 +1,9 @@
-"""Tables as Parquet files and as comma-separated values.
+"""Tables as Parquet files and as comma-separated values (CSV).
 
-The size of a Parquet table is known from its metadata before a page is unpacked.
+The unpacked size of a Parquet table is checked from its metadata before it is unpacked.
 
-A spreadsheet takes text that begins with = + - @, a tab or a line break for a formula. In
-comma-separated values such text is written with an apostrophe before it, and read without.
+A spreadsheet treats text that begins with = + - @, a tab or a line break as a formula. The CSV
+writer puts an apostrophe before such text, and the reader removes it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 
 
 def write_table(table: Any, path: str | Path, **options: Any) -> str:
-    """Write columns of 64-bit numbers and of words, with their digests in the metadata.
+    """Write an Arrow table of 64-bit numbers and words to a Parquet file. Return its sha256.
 
-    `options` are those of `pyarrow.parquet.ParquetWriter`. Return the sha256 of the file.
+    The metadata get the digest of each column. options : for `pyarrow.parquet.ParquetWriter`.
     """
     check_installed("pyarrow")
     import pyarrow as pa
@@ -61,10 +61,10 @@ def write_table(table: Any, path: str | Path, **options: Any) -> str:
 def read_table(
     path: str | Path, words: Sequence[str] = (), sha256: str = "", columns: Any = None
 ) -> Any:
-    """Return a table of whole numbers, floats and words; `words` are the columns of words.
+    """Return the Arrow table of a Parquet file. words : the names of its columns of text.
 
-    `sha256` is the digest of the file, if a manifest states it. Warn if neither the manifest nor
-    the file states a digest. `columns` are those that are wanted; None: all.
+    sha256 : the digest of the file in a manifest, or "". columns : the names to read; None: all.
+    Warn if neither the manifest nor the file states a digest.
     """
     data = read_bytes(path)
     if sha256 and hashlib.sha256(data).hexdigest() != sha256:
@@ -88,7 +88,7 @@ def read_table(
 
 
 def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:
-    """Return the table and the digests that the file states."""
+    """Return the checked table, and the digests in the file's metadata or None."""
     check_installed("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -118,10 +118,7 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
 
 
 def _check_sizes(about: Any) -> None:
-    """Compare the stated sizes with each other and with the largest.
-
-    Single columns are not looked at: Arrow ends the process if a footer is wrong there.
-    """
+    """Refuse sizes that contradict each other or exceed `LARGEST`. about : the file's metadata."""
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
     rows = [group.num_rows for group in groups]
     sizes = [group.total_byte_size for group in groups]
@@ -132,7 +129,7 @@ def _check_sizes(about: Any) -> None:
 
 
 def _digest(name: str, column: Any) -> str:
-    """Return a hash of a column's name, type and values, but not of its chunks and encoding."""
+    """Return a hash of a column's name, type and values. Chunks and encoding do not matter."""
     total = hashlib.sha256(name.encode())
     kind = str(column.type)
     if kind in ("int64", "double"):
@@ -149,7 +146,7 @@ def _digest(name: str, column: Any) -> str:
 
 
 def coded(column: Any) -> tuple[Any, list[str]]:
-    """Return a column of words as numbers [rows] into a list of words."""
+    """Return a column of words as codes [rows] and the list of words that the codes index."""
     import pyarrow as pa
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -161,13 +158,13 @@ def coded(column: Any) -> tuple[Any, list[str]]:
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as comma-separated values; floats keep every digit, and None is empty."""
+    """Return rows of cells as CSV text. Floats keep all digits. None becomes an empty cell."""
     lines = (",".join(map(_written, row)) or '""' for row in rows)
     return "".join(f"{line}\n" for line in lines)
 
 
 def csv_rows(text: str) -> list[tuple[int, list[str]]]:
-    """Return the rows of comma-separated values, each with the line on which it ends."""
+    """Return (line number, cells) for each row of CSV text. The number is that of its last line."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     try:
         return [(reader.line_num, [_read(cell) for cell in row]) for row in reader]

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files: a file is complete or not there."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cmdplab.errors import storage
 
 @contextmanager
 def written_whole(path: str | Path, *, flushed: bool = True) -> Iterator[Path]:
-    """Yield a temporary path to write to. It becomes `path` on success, and is removed on failure.
+    """Yield a temporary path beside `path`. The file is renamed to `path` on success, else removed.
 
-    flushed : False if the caller flushes several files together, or can lose the file.
+    flushed : False if the caller flushes the file or may lose it.
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -36,13 +36,13 @@ def written_whole(path: str | Path, *, flushed: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file of UTF-8 text, whole or not at all."""
+    """Write a UTF-8 text file atomically."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def flush(*paths: Path) -> None:
-    """Flush files to the disk at once: the disk takes as long for five as for one."""
+    """Flush files to disk, in parallel."""
     if len(paths) > 1:
         with ThreadPoolExecutor(len(paths)) as pool:
             list(pool.map(flush, paths))
@@ -52,7 +52,7 @@ def flush(*paths: Path) -> None:
 
 
 def writable_folder(path: str | Path) -> Path:
-    """Create the folder if it is missing, and check that a file can be written in it."""
+    """Create the folder if it is missing, check that it is writable, and return it."""
     folder = Path(path)
     probe = folder / f".probe.{os.getpid()}"
     with storage(f"cannot write into {folder}"):
@@ -63,7 +63,7 @@ def writable_folder(path: str | Path) -> Path:
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """Return strict JSON: no NaN, infinities as null, arrays as lists, all in any depth."""
+    """Return strict JSON text. NaN and infinities become null, arrays become lists."""
     return json.dumps(_plain(value), indent=indent, allow_nan=False)
 
 

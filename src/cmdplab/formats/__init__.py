@@ -1,8 +1,8 @@
-"""Problems from and to other formats: DRN and CSV files, tables, other libraries' arrays.
+"""Problems from and to other formats: DRN and CSV files, tables, arrays of other libraries.
 
     from cmdplab.formats import Roles, from_gymnasium, read_drn, write_drn
 
-Every reader ends in a `CMDP` or a `StationaryCMDP`, which checks the arrays once more.
+Every reader returns a `CMDP` or a `StationaryCMDP`, whose constructor checks the arrays.
 """
 
 from cmdplab.formats.assemble import Affine, Roles

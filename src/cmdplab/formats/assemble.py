@@ -1,8 +1,8 @@
-"""The last step of every reader: tables in the given units become a problem.
+"""Construction of a problem from tables of rewards, utilities and costs in the given units.
 
-A problem of H steps has rewards in [0, 1]. Other rewards are mapped onto it, and the labels of the
-problem hold the maps, so that values, budgets and prices can be shown in the given units. A problem
-without an end keeps its numbers.
+A problem of H steps has rewards in [0, 1]. Rewards outside [0, 1] are mapped onto it. The labels of
+the problem hold the maps, to show values, budgets and prices in the given units. A problem without
+an end keeps its numbers.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ Problem = CMDP | StationaryCMDP
 
 
 class Affine(NamedTuple):
-    """r = offset + scale r', at every one of H steps, so that V = H offset + scale V'."""
+    """Map r = offset + scale r' of rewards. Values of H steps are V = H offset + scale V'."""
 
     scale: float = 1.0
     offset: float = 0.0
 
     def over(self, steps: float, of: str = "") -> Scale:
-        """Return the units of a sum over so many steps, for `Labels`."""
+        """Return the units of a sum of `steps` rewards, for `Labels`. of : the signal's name."""
         return Scale(of, self.scale, steps * self.offset)
 
     def apply(self, table: Array) -> Array:
-        """Return r', in [0, 1], of rewards r."""
+        """Return r' = (r - offset) / scale of a table of rewards r."""
         return np.asarray(self.over(1.0).ours(table))
 
     def shrink(self, value: float, horizon: float) -> float:
-        """Return V' of a sum V over all H steps."""
+        """Return V' of a sum V over `horizon` steps."""
         return float(self.over(horizon).ours(value))
 
     def value(self, value: float, horizon: float) -> float:
-        """Return V of the rescaled V'."""
+        """Return the sum V over `horizon` steps, in the given units, of the mapped value V'."""
         return self.over(horizon).published(value)
 
 
 def unit_map(table: Array) -> Affine:
-    """Return the map of the range of `table`, with zero, onto [0, 1]; the identity if it fits."""
+    """Return the map of the table's values and 0 onto [0, 1], the identity if they lie there."""
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low >= 0.0 and high <= 1.0 + ROUNDING:
         return Affine()
@@ -62,19 +62,19 @@ def unit_map(table: Array) -> Affine:
 
 
 class Episodes(NamedTuple):
-    """The criterion E sum_{h < H} gamma^h r of episodes of H steps."""
+    """Criterion E sum_{h < H} gamma^h r of episodes of H steps."""
 
     horizon: int
     discount: float = 1.0
 
     @property
     def weights(self) -> Array:
-        """Return gamma^h, [H]."""
+        """Weights gamma^h of the steps, [H]."""
         return np.asarray(self.discount ** np.arange(self.horizon, dtype=np.float64))
 
     @property
     def total(self) -> float:
-        """Return the value of a reward of 1 at every step."""
+        """Value of a reward of 1 at every step."""
         return float(self.horizon) if self.discount == 1.0 else float(self.weights.sum())
 
 
@@ -82,7 +82,7 @@ How = Episodes | Criterion
 
 
 def judged(horizon: int | None, discount: float | None, criterion: str | None) -> How:
-    """Return the kind of sum: over H steps, discounted for ever, or on average."""
+    """Return the criterion: a sum over H steps, a discounted sum, or criterion="average"."""
     if criterion not in (None, "average"):
         raise InputError(f"the criterion is {criterion!r}: say 'average', a horizon or a discount")
     if criterion == "average":
@@ -99,15 +99,15 @@ def judged(horizon: int | None, discount: float | None, criterion: str | None) -
 
 @dataclass(frozen=True)
 class Roles:
-    """The purpose of each reward model of a file, and facts that the file lacks.
+    """Purpose of each reward model of a file, and facts that the file lacks.
 
     objective : the reward model to maximise.
-    horizon : H, the number of steps; None for a problem without an end.
-    utilities : name -> threshold; its expected sum over an episode must reach the threshold.
-    costs : name -> budget; its expected sum must stay within the budget. u = 1 - c, b = H - budget.
+    horizon : H, the number of steps. None: a problem without an end.
+    utilities : name -> threshold. The expected sum over an episode must reach the threshold.
+    costs : name -> budget. The expected sum must not exceed the budget.
     name : the name of the problem; empty: the name of the file.
-    discount : gamma, for sums E sum_t gamma^t r, for ever or over H steps.
-    criterion : "average", for averages over all time.
+    discount : gamma of discounted sums E sum_t gamma^t r, without an end or over H steps.
+    criterion : "average" for averages over all time.
     start : the name of the first state, for files that name states; empty: the first of the file.
 
     The constraints of the problem are the utilities, then the costs, each in the order given.
@@ -137,18 +137,18 @@ class Roles:
 
     @property
     def judged(self) -> How:
-        """Return the kind of sum."""
+        """Criterion that horizon, discount and criterion determine."""
         return judged(self.horizon, self.discount, self.criterion)
 
     def to_json(self) -> str:
-        """Return one line of text, from which `from_json` makes equal roles."""
+        """Return the roles as one line of JSON, which `from_json` reads."""
         later = {"discount": None, "criterion": None, "start": ""}  # else left out
         told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
         return json.dumps(told)
 
     @classmethod
     def from_json(cls, text: str) -> Roles:
-        """Return the roles of one line of JSON."""
+        """Return the roles of a line of JSON. Raise an `InputError` if keys are wrong."""
         try:
             values = parse_json(text, "the roles")
         except InputError:
@@ -162,7 +162,7 @@ class Roles:
 
 
 class Signal(NamedTuple):
-    """A reward, utility or cost in the given units, with its limit."""
+    """Reward, utility or cost in the given units, with its name and its limit."""
 
     of: str
     table: Array  # [X, A], or [H, X, A]
@@ -171,12 +171,12 @@ class Signal(NamedTuple):
 
     @property
     def sign(self) -> float:
-        """Return -1 for a cost, which becomes a utility."""
+        """Sign -1 for a cost, which becomes a utility, else 1."""
         return -1.0 if self.cost else 1.0
 
 
 class Listed(NamedTuple):
-    """A model as it was read: kernel, open pairs and signals, in its own units."""
+    """Model as read from a source: kernel, open pairs and signals in their units, and labels."""
 
     kernel: Array | Sparse  # [X, A, X] or [H, X, A, X], or lists
     mask: Mask  # [X, A] or [H, X, A]
@@ -186,7 +186,7 @@ class Listed(NamedTuple):
 
 
 def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) -> Problem:
-    """Return the problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
+    """Return the problem of a model: a `CMDP` if `how` is `Episodes`, else a `StationaryCMDP`.
 
     start : a state, its name, or the distribution [X] of the first state.
     """
@@ -202,7 +202,6 @@ def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) ->
 
 
 def _cleared(model: Listed) -> Listed:
-    """Return the model with zero for closed pairs; refuse rewards that are not finite."""
     none = np.argwhere(~model.mask.any(axis=-1))
     if len(none):
         raise InputError(f"state {model.labels.state(int(none[0][-1]))} has no action")
@@ -219,10 +218,10 @@ def _cleared(model: Listed) -> Listed:
 
 
 def _inside(signal: Signal, steps: float) -> tuple[Array, float, Scale]:
-    """Return table, threshold and units of a signal mapped to [0, 1]: V = steps offset + scale V'.
+    """Return table and threshold of a signal mapped to [0, 1], and its units.
 
-    For a cost V[c] <= budget becomes a constraint on u = 1 - c': V[u] >= steps - budget'. A limit
-    that can bind lies in [0, steps] but for rounding.
+    steps : the length H' of a sum. V = H' offset + scale V'. A cost c becomes the utility 1 - c',
+    and its budget the threshold H' - budget'. A limit off [0, H'] by rounding alone is clipped.
     """
     found, slip = unit_map(signal.table), ROUNDING * steps
     real_number(f"the {'budget' if signal.cost else 'threshold'} of {signal.of}", signal.limit)
@@ -269,7 +268,7 @@ def _for_ever(model: Listed, how: Criterion, start: int | npt.ArrayLike) -> Stat
 def limited(
     names: Sequence[str], tables: Sequence[Array], limits: Sequence[float], cost: bool
 ) -> list[Signal]:
-    """Return utilities with thresholds, or costs with budgets: one limit for each."""
+    """Return signals for utilities with thresholds or costs with budgets, one limit for each."""
     if len(tables) != len(limits):
         raise InputError("give one threshold for each utility and one budget for each cost")
     what = "budget" if cost else "threshold"
@@ -280,9 +279,9 @@ def limited(
 
 
 def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
-    """Return the rewards [1 + N, X, A] and the mask [X, A] of a problem with equal steps.
+    """Return rewards [1 + N, X, A] and mask [X, A] of a problem whose steps are all equal.
 
-    `what` is the format that has no steps.
+    Other problems raise an `InputError`. what : the format that allows no steps, for the message.
     """
     problem = with_an_end(problem)
     rewards, opened, kernel = problem.reward[:, 0], problem.opened[0], problem.transition

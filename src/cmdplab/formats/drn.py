@@ -1,4 +1,4 @@
-"""Explicit models of Storm in its DRN format, read straight into lists.
+"""Reader and writer of DRN files, the explicit models of the model checker Storm.
 
     @type: MDP
     @reward_models
@@ -14,10 +14,10 @@
             1 : 0.1
     ...
 
-A state reward is paid at every step in that state, beside the reward of the action. Deterministic
-and continuous-time models, observations, parameters and intervals are refused, with their line.
-If the names of actions are the numbers 0, 1, ..., they number the actions of a state; otherwise
-their order in the file does. Lines that begin with // are comments. A line that begins with
+The reward of a step is that of its state plus that of its action. Deterministic and continuous-time
+models, observations, parameters and intervals are refused, with their line. If all names of actions
+are numbers, they are the numbers of the actions. Otherwise the actions of a state are numbered in
+the order of the file. Lines that begin with // are comments. A line that begins with
 `// cmdplab` holds `Roles`.
 """
 
@@ -39,14 +39,15 @@ from cmdplab.types import Array, Indices, Mask
 
 
 def parse_drn(path: str | Path) -> Model:
-    """Return the model of a DRN file, checked as far as possible without roles."""
+    """Return the model of a DRN file. All checks that need no roles are made."""
     return Parser(str(path), read_text(path).split("\n")).model()
 
 
 def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
-    """Return the problem of a DRN file; by default with the roles that the file holds.
+    """Return the problem of a DRN file. roles : the purpose of its reward models.
 
-    The problem is a `CMDP` if the roles have a horizon, else a `StationaryCMDP`.
+    By default the roles are those in the file. The problem is a `CMDP` if they have a horizon, else
+    a `StationaryCMDP`.
     """
     model = parse_drn(path)
     roles = model.roles if roles is None else roles
@@ -59,7 +60,6 @@ def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
 
 
 def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
-    """Return the tables of a model whose reward models have roles, in the units of the file."""
     column = _columns(model)
     actions = int(column.max()) + 1
     if model.states * actions > LARGEST:
@@ -68,7 +68,6 @@ def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
     mask[model.owner, column] = True
 
     def signals(limits: Mapping[str, float], cost: bool = False) -> Iterator[Signal]:
-        """Return the rewards of reward models, in states and for actions together, [X, A]."""
         for each, limit in limits.items():
             if each not in model.names:
                 known = ", ".join(model.names) or "none"
@@ -95,11 +94,11 @@ def _columns(model: Model) -> Indices:
 
 
 def write_drn(problem: CMDP, path: str | Path) -> None:
-    """Write the problem; `read_drn` of the file gives it back, to the last bit.
+    """Write a problem as a DRN file. `read_drn` returns it again, to the last bit.
 
-    The reward models are `objective`, `utility_1`, ..., all paid by actions. Horizon, thresholds
-    and name stand in a comment, because DRN has no place for them. Closed pairs are not listed, and
-    last actions that are closed in every state are lost.
+    The reward models are `objective`, `utility_1`, ..., all paid by actions. A comment holds
+    horizon, thresholds and name. Closed pairs are not listed. The last actions are lost if they are
+    closed in every state.
     """
     rewards, opened = stationary_tables(problem, "DRN")
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""The lines of a DRN file, one after the other; every error names its line."""
+"""Parser of the lines of a DRN file. Every error names its line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KNOWN = ("type", "value_type", "parameters", "reward_models", "nr_states", "nr_
 
 
 class Model(NamedTuple):
-    """An MDP as a file lists it: X states, C choices, E transitions, M reward models."""
+    """MDP of a DRN file: X states, C choices (pairs), E transitions, M reward models."""
 
     states: int
     start: int
@@ -42,7 +42,7 @@ class Model(NamedTuple):
 
 
 class Parser:
-    """The content of a file, line by line; every error names its line."""
+    """Parser of the lines of the file `path`."""
 
     def __init__(self, path: str, lines: list[str]) -> None:
         self.path, self.lines = path, lines
@@ -57,7 +57,7 @@ class Parser:
         self.entries: list[float] = []  # choice, target, probability, one after the other
 
     def model(self) -> Model:
-        """Return the model."""
+        """Parse all lines and return the checked model."""
         for number, line in enumerate(map(str.strip, self.lines), start=1):
             self.number = number
             if self.section != "model":
@@ -76,7 +76,6 @@ class Parser:
         return InputError(f"{self.path}, line {line or self.number}: {sentence}")
 
     def _head(self, line: str) -> None:
-        """Read a line before the body."""
         if line.startswith(ROLES):
             with naming(f"{self.path}, line {self.number}"):
                 self.roles = Roles.from_json(line.removeprefix(ROLES))
@@ -96,7 +95,6 @@ class Parser:
             self.sections[self.section] = at, f"{before} {line}".strip()
 
     def _check_head(self) -> None:
-        """Refuse models of other kinds, and counts above the number of lines."""
         at, kind = self.sections.get("type", (1, ""))
         if kind != "MDP":
             said = f"the type is {kind or 'not given'}: only @type: MDP can be read"
@@ -167,7 +165,6 @@ class Parser:
         return values
 
     def _value(self, text: str) -> float:
-        """Return a decimal number, or a fraction of two."""
         above, slash, below = text.strip().partition("/")
         parts = [above, below] if slash else [above]
         if not all(_FLOAT.fullmatch(each) for each in parts):
@@ -180,7 +177,6 @@ class Parser:
         return value
 
     def _checked(self) -> Model:
-        """Return the model with normalised rows; refuse a wrong count, and rows of another sum."""
         X, C, M = len(self.states), len(self.choices), len(self.names)
         lines, owners, actions, paid = zip(*self.choices, strict=True) if C else ((), (), (), ())
         owner, line = np.array(owners, dtype=np.int64), np.array(lines, dtype=np.int64)

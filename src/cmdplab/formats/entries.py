@@ -1,4 +1,4 @@
-"""The transition table of an environment, entry by entry; every error names its place."""
+"""Entries of the transition table P of an environment. Every error names its place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cmdplab.formats.kernels import LARGEST
 
 
 class Move(NamedTuple):
-    """An entry of the table with its pair, counted from 0."""
+    """Entry of the table: a transition from a pair. States and actions are counted from 0."""
 
     state: int
     action: int
@@ -26,7 +26,7 @@ class Move(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The first numbers of an environment: those of `Discrete(n, start=1)` are 1."""
+    """Number of states, and the environment's numbers of its first state and first action."""
 
     states: int
     first_state: int = 0
@@ -34,7 +34,7 @@ class Numbers(NamedTuple):
 
 
 def moves_of(env: Any) -> tuple[list[Move], Numbers]:
-    """Return the entries of P[state][action] of an environment, and its own first numbers."""
+    """Return the entries of P[state][action] of an environment, and its numbers."""
     given = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(given, Mapping | Sequence) or len(given) == 0:
         what = type(getattr(env, "unwrapped", env)).__name__
@@ -61,7 +61,6 @@ def moves_of(env: Any) -> tuple[list[Move], Numbers]:
 
 
 def _first(env: Any, space: str) -> int:
-    """Return the first number of a space; 0 by default."""
     start = getattr(getattr(env, space, None), "start", 0)
     return int(start) if is_whole(start) else 0
 

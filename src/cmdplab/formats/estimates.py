@@ -1,10 +1,11 @@
-"""Problems estimated from data: counts of transitions, or logged trajectories, with boxes.
+"""Problems estimated from data: from counts of transitions or logged trajectories.
 
     Pbar(y | x, a) = n(x, a, y) / n(x, a),      |P - Pbar|(y) <= beta(y)
 
-beta is the empirical Bernstein width of `algorithms.confidence`: with probability 1 - delta it
-holds for all entries at once, for any way of gathering the data. A pair that was never visited has
-the uniform row as its estimate and all kernels in its box. A note counts such pairs.
+n counts the data. Pbar is the estimate of the kernel P. beta is the empirical Bernstein width of
+`algorithms.confidence`. With probability 1 - delta all entries of P lie in the box Pbar +- beta at
+once, for any way of collecting the data. The row of an unvisited pair is uniform in Pbar and
+arbitrary in the box. A note counts such pairs.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 @display.shown
 @frozen
 class Estimated(NamedTuple):
-    """The problem of the estimates, the box that holds the true kernel, and notes.
+    """Estimated problem, the box around its kernel, the visits of each pair, and notes.
 
-    `solve(found.problem)` trusts the estimates; `solve_robust(found.problem, found.box)` does not.
+    `solve(found.problem)` trusts the estimates. `solve_robust(found.problem, found.box)` does not.
     """
 
     problem: Problem
@@ -56,12 +57,11 @@ class Estimated(NamedTuple):
 def from_counts(
     counts: npt.ArrayLike, reward: npt.ArrayLike, *, delta: float = 0.05, **given: Unpack[Given]
 ) -> Estimated:
-    """Return a problem from counts [X, A, X], or [H, X, A, X] for episodes, and known rewards.
+    """Return an estimated problem from counts of transitions and known rewards.
 
-    counts : an array, or a list of SciPy's matrices [X, X], one for each action.
-
-    reward, and each utility and cost in `Given` : [X, A], or of the shape of the visits. A reward
-    of -inf closes a pair. delta : the probability with which the box may miss the true kernel.
+    counts : [X, A, X], or [H, X, A, X] for episodes, or a SciPy matrix [X, X] for each action.
+    reward, and each utility and cost in `Given` : [X, A] or [H, X, A]. A reward of -inf closes a
+    pair. delta : the probability with which the box may miss the true kernel.
     """
     check_words(given)
     seen = _checked(counts)
@@ -83,7 +83,7 @@ def from_counts(
 
 
 class Data(NamedTuple):
-    """Counts, the kernel estimated from them, and facts that a model adds."""
+    """Counts, the kernel estimated from them, and the mask and support of a model."""
 
     counts: Array  # [X, A, X], or [H, X, A, X]
     estimate: Array  # of the same shape
@@ -104,13 +104,13 @@ def _checked(given: npt.ArrayLike) -> Array:
 
 
 def check_steps(counts: Array, how: How) -> None:
-    """Refuse counts of steps for anything but episodes of that horizon."""
+    """Refuse counts [H, X, A, X] unless the criterion `how` is episodes of H steps."""
     if counts.ndim == 4 and not (isinstance(how, Episodes) and how.horizon == len(counts)):
         raise InputError(f"counts of {len(counts)} steps are for episodes of that horizon")
 
 
 def boxed(data: Data, problem: Problem, notes: list[str], delta: float) -> Estimated:
-    """Return the problem with the box around the estimate, and a note on pairs never visited."""
+    """Return the problem with its box and the notes, and a note on pairs that were never visited."""
     counts = data.counts
     visits, X = counts.sum(axis=-1), counts.shape[-1]
     steps = 1 if visits.ndim == 2 else len(visits)
@@ -135,7 +135,10 @@ def boxed(data: Data, problem: Problem, notes: list[str], delta: float) -> Estim
 
 
 def frequencies(counts: Array, possible: Mask | None = None) -> Array:
-    """Return the share of each transition; rows without a visit are uniform where possible."""
+    """Return the frequency of each transition. Rows without visits are uniform.
+
+    possible : transitions that may occur; unvisited rows are uniform over them. None: all.
+    """
     visits = counts.sum(axis=-1, keepdims=True)
     some = visits > 0.0
     if possible is None:
@@ -153,10 +156,10 @@ def confidence_widths(
     steps: int = 1,
     most: int | None = None,
 ) -> Array:
-    """Return beta(y) of rows Pbar [..., X] with visits [...]; one for rows without visits.
+    """Return beta(y) [..., X] of rows `estimate` [..., X] with `visits` [...], 1 without visits.
 
-    sizes : (X, A), and `steps` of them, over which the union bound goes. most : the largest count
-    that may occur; default: all visits together.
+    sizes : (X, A). steps : number of steps; the union bound covers X, A and the steps. most : the
+    largest possible count, by default the sum of all visits.
     """
     if not 0.0 < real_number("delta", delta) < 1.0:
         raise InputError(f"delta is {delta:g}, outside (0, 1)")
@@ -177,7 +180,6 @@ def confidence_widths(
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:
-    """Return the box of `randomly_started`: one step and one state more at the beginning."""
     X, A = len(first), box.lower.shape[-2]
 
     def longer(end: Array) -> Array:

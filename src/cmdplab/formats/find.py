@@ -1,6 +1,6 @@
-"""A problem by its name or from a file of any format, and from one format to another.
+"""Problems by name or from a file of any format, and conversion between formats.
 
-Every command that takes the name of a problem uses this module.
+Every command with a problem as argument uses this module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cmdplab.formats.tables import read_csv
 
 
 class Format(NamedTuple):
-    """Reader and writer of the files with one ending."""
+    """Reader and writer of the files with one ending. The writer may be None."""
 
     read: Callable[[str | Path, Roles | None], Problem]
     write: Callable[[Any, str | Path], None] | None
@@ -44,9 +44,9 @@ FORMATS = {
 
 
 def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
-    """Return the problem of a .drn, .csv or .npz file, or the environment of that name.
+    """Return the problem of a .drn, .csv or .npz file, or the environment called `what`.
 
-    `roles` are for DRN and CSV files; they replace roles that a DRN file holds.
+    seed : of a random environment. roles : for DRN and CSV files; they replace those in a DRN file.
     """
     if not isinstance(what, str):
         raise InputError(f"the problem is {type(what).__name__}, not a name or the path of a file")
@@ -60,7 +60,7 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
-    """Return the problem of `find_any`, if it has a horizon."""
+    """Return the problem of `find_any`. Refuse a problem without a horizon."""
     if roles is None and Path(str(what)).suffix == ".csv" and Path(str(what)).is_file():
         wanted = f"{Path(what).with_suffix('.npz')} --horizon H --cost NAME --budget B"
         raise InputError(
@@ -71,12 +71,12 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
 
 
 def read_problem(path: str | Path, roles: Roles | None = None) -> Problem:
-    """Return the problem of a file; its ending gives the format, and any other one is .npz."""
+    """Return the problem of a file. Endings other than .drn and .csv are read as .npz."""
     return FORMATS.get(Path(str(path)).suffix, FORMATS[".npz"]).read(path, roles)
 
 
 def convert(problem: Problem, out: str | Path) -> None:
-    """Write the problem in the format that the ending of the file names."""
+    """Write a problem to the file `out`, whose ending gives the format."""
     check_problem(problem)
     written = {ending: each.write for ending, each in FORMATS.items() if each.write}
     if Path(out).suffix not in written:

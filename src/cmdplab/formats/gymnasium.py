@@ -1,14 +1,13 @@
-"""Environments of Gymnasium that carry their transition table, and back.
+"""Problems from Gymnasium environments with a transition table, and the reverse.
 
     env.unwrapped.P[s][a] = [(probability, next state, reward, terminated), ...]
 
-Any object with such a `P` is accepted. Gymnasium is not imported.
+Any object with such a `P` is accepted. Gymnasium is not imported. S is the number of its states.
 
-An episode of a CMDP has exactly H steps. A transition that terminates is paid for and leads to one
-more state, which is never left, pays nothing and costs nothing. Under `rescale` the rewards become
-r' = (r - low) / (high - low), where [low, high] holds every reward *and zero*, and the last state
-pays r' of zero at every step: so V = H low + (high - low) V' for every policy, whenever its
-episodes end. Paying it nothing instead would reward or punish an early end.
+An episode of a CMDP has exactly H steps. A transition that terminates pays its reward and leads to
+an added state, which is never left and has reward 0 and cost 0. With `rescale` the rewards become
+r' = (r - low) / (high - low), where [low, high] contains every reward and 0. The added state then
+pays the r' of 0. Hence V = H low + (high - low) V' for every policy, whenever its episodes end.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Row = list[tuple[float, int, float, bool]]
 
 
 class Imported(NamedTuple):
-    """A problem, how its numbers relate to the environment's, and notes."""
+    """Problem of an environment, the maps of reward and costs to its numbers, and notes."""
 
     problem: Problem
     reward: Affine  # r of the environment = offset + scale r of the problem
@@ -72,12 +71,12 @@ def from_gymnasium(
 ) -> Imported:
     """Return the problem of an environment with a transition table and costs.
 
-    horizon : H, for a `CMDP`; or discount, or criterion="average", for a `StationaryCMDP`.
-    cost : V[c] must stay within its budget; several costs for several constraints, () for none. It
-        is paid on the way into a terminal state, and never after.
-    budget : in the units of the cost. Or threshold, on the utility 1 - c: budget = H - threshold.
-    start : the first state, or a distribution [S]; default: the environment's own.
-    rescale : map rewards or costs that leave [0, 1] onto it, as episodes need; `Imported` says how.
+    horizon : H, for a `CMDP`; or discount, or criterion="average", for a `StationaryCMDP`. cost :
+    V[c] must not exceed its budget. A list gives several constraints, () none. The transition
+    into a terminal state has a cost, later steps have none. budget : in the units of the cost; or
+    threshold, for the utility 1 - c: budget = H - threshold. start : the first state, or a
+    distribution [S]; default: that of the environment. rescale : map rewards or costs outside [0,
+    1] onto it, as episodes need. `Imported` has the maps.
     """
     moves, numbers = moves_of(env)
     how = judged(horizon, discount, criterion)
@@ -108,10 +107,10 @@ def from_gymnasium(
 
 
 def to_gymnasium_table(problem: CMDP) -> dict[int, dict[int, Row]]:
-    """Return P[x][a] = [(probability, next state, reward, terminated), ...] of equal steps.
+    """Return P[x][a] = [(probability, next state, reward, terminated), ...] of a problem.
 
-    The reward is the objective. Nothing terminates: episodes end with the horizon. Closed pairs
-    are left out.
+    All steps must be equal. The reward is the objective. `terminated` is False. Closed pairs are
+    left out.
     """
     rewards, opened = stationary_tables(problem, "a transition table")
     return {
@@ -146,7 +145,6 @@ def _budgets(
 
 
 def _start(env: Any, start: int | npt.ArrayLike | None, numbers: Numbers) -> int | Array:
-    """Return the first state, counted from 0, or its distribution."""
     if is_whole(start):
         return int(start) - numbers.first_state  # the problem checks it
     if start is not None:
@@ -162,7 +160,6 @@ def _start(env: Any, start: int | npt.ArrayLike | None, numbers: Numbers) -> int
 
 
 def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
-    """Return the numbers of an environment as names, if it does not count from 0."""
     if not numbers.first_state and not numbers.first_action:
         return Labels()
     states = [str(numbers.first_state + x) for x in range(numbers.states)]
@@ -171,7 +168,7 @@ def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
 
 
 def _over(moves: list[Move], first: int | Array) -> tuple[set[int], list[str]]:
-    """Return the states that are entered only by terminating, and a note if their own rows pay."""
+    """Return the states that are entered only by terminating, and a note if such a state pays."""
     ended = {e.following for e in moves if e.ended}
     goes_on = (e for e in moves if not e.ended and e.following != e.state and e.probability > 0.0)
     begun = {first} if isinstance(first, int) else set(np.flatnonzero(first).tolist())
@@ -190,7 +187,7 @@ def _rows(
 ) -> tuple[Array | Sparse, Array, Mask]:
     """Return kernel, expected rewards and costs [1 + N, X, A], and mask [X, A].
 
-    If anything terminates, a last state is added: X = S + 1.
+    If any transition terminates, a last state is added: X = S + 1. cleared : states of `_over`.
     """
     ends = bool(cleared) or any(e.ended for e in moves)
     S, A = numbers.states, 1 + max(e.action for e in moves)
@@ -216,7 +213,7 @@ def _rows(
 
 
 def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:
-    """Return c(state, action, next state); a given function gets the environment's own numbers."""
+    """Return c(state, action, next state) with arguments counted from 0. Results are checked."""
     table, x0, a0 = np.asarray(given), numbers.first_state, numbers.first_action
     plain = table.dtype.kind in "biuf" and table.shape in ((S, A), (S, A, S))
     if not (callable(given) or plain):
@@ -238,7 +235,6 @@ def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, 
 
 
 def _map(table: Array, rescale: bool, how: How, what: str) -> Affine:
-    """Return the map onto [0, 1] that episodes need; the identity without an end."""
     found = unit_map(table) if isinstance(how, Episodes) else Affine()
     if rescale or found == Affine():
         return found

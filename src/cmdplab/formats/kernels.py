@@ -1,7 +1,8 @@
-"""Kernels from transitions, as files and tables list them, and from matrices of SciPy.
+"""Kernels from lists of transitions and from sparse matrices of SciPy.
 
-A sparse matrix of SciPy is never written out: its entries become transitions, and the kernel
-becomes lists if its table would be large. Rewards per matrix entry become expectations.
+A sparse matrix is never made dense. Its entries become transitions, and a large kernel becomes
+lists of successors. Rewards per matrix entry become expectations. S = X is the number of states, A
+that of actions, H that of steps, E that of transitions.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TEXT_TOLERANCE = 1e-5  # a row of text may be off by this much: some tools print
 
 
 class Transitions(NamedTuple):
-    """P_step(target | state, action) = probability; a pair lists a target once.
+    """Transitions P_step(target | state, action) = probability. A pair lists a target once.
 
     `step` is None if the kernel is the same at every step.
     """
@@ -35,12 +36,12 @@ class Transitions(NamedTuple):
 
     @property
     def pair(self) -> tuple[Indices, ...]:
-        """Return the place of each in an array [X, A], or [H, X, A] with steps."""
+        """Indices of the transitions' pairs in an array [X, A], or [H, X, A] with steps."""
         steps = () if self.step is None else (self.step,)
         return (*steps, self.state, self.action)
 
     def within(self, mask: Mask) -> Transitions:
-        """Return the transitions of open pairs."""
+        """Return the transitions of open pairs. mask : [X, A] or [H, X, A]."""
         keep = mask[self.pair]
         step = None if self.step is None else self.step[keep]
         pair = self.state[keep], self.action[keep]
@@ -48,9 +49,9 @@ class Transitions(NamedTuple):
 
 
 def stored(given: Transitions, mask: Mask) -> Array | Sparse:
-    """Return [X, A, X] or [H, X, A, X], or lists, with "stay" for closed pairs.
+    """Return the kernel: a table [X, A, X] or [H, X, A, X], or lists of successors if large.
 
-    mask : [X, A], or [H, X, A] if the transitions have steps.
+    Closed pairs stay in their state. mask : [X, A], or [H, X, A] if the transitions have steps.
     """
     X, A = mask.shape[-2:]
     if mask.size * X > DENSE:
@@ -63,9 +64,9 @@ def stored(given: Transitions, mask: Mask) -> Array | Sparse:
 
 
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:
-    """Return the transitions if those of each open pair sum to one within `tolerance`.
+    """Return the transitions with sums of exactly 1. Refuse sums off by more than `tolerance`.
 
-    Sums that are off by more than rounding become one. An error names the pair.
+    mask : the open pairs, whose sums are checked. The error names the pair.
     """
     total = np.zeros(mask.shape)
     np.add.at(total, given.pair, given.probability)
@@ -80,26 +81,26 @@ def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float)
 
 
 def pair_named(place: tuple[int, ...], labels: Labels) -> str:
-    """Return a pair (x, a), or (h, x, a), in words."""
+    """Return the words for a pair: place (x, a), or (h, x, a) with a step."""
     *step, state, action = place
     where = f" at step {labels.step(step[0])}" if step else ""
     return f"action {labels.action(action)} in state {labels.state(state)}{where}"
 
 
 def is_sparse(given: Any) -> bool:
-    """Return True for a list of matrices of which one is sparse."""
+    """Return True for a list of matrices that contains a SciPy matrix."""
     listed = isinstance(given, list | tuple) or getattr(given, "dtype", None) == np.dtype(object)
     return listed and any(hasattr(each, "tocoo") for each in given)
 
 
 def per_action(given: Any, actions: int) -> bool:
-    """Return True for a list with a vector for each action."""
+    """Return True for a list of `actions` vectors."""
     listed = isinstance(given, list | tuple) and len(given) == actions
     return listed and all(hasattr(each, "shape") and len(each.shape) == 1 for each in given)
 
 
 def stacked(what: str, given: Any) -> Array:
-    """Return [S, A] of A vectors [S]."""
+    """Return the array [S, A] of A vectors [S]. what : their name, for error messages."""
     vectors = [floats(what, each) for each in given]
     if len({each.shape for each in vectors}) != 1:
         raise InputError(f"the vectors of the {what} have shapes {[e.shape for e in vectors]}")
@@ -107,7 +108,7 @@ def stacked(what: str, given: Any) -> Array:
 
 
 class Entries(NamedTuple):
-    """The entries of a matrix that are not zero, each place once."""
+    """Non-zero entries of a matrix, each place once."""
 
     row: Indices  # [E]
     column: Indices  # [E]
@@ -115,7 +116,10 @@ class Entries(NamedTuple):
 
 
 def entries(matrix: Any, what: str, shape: tuple[int, int] | None = None) -> Entries:
-    """Return the entries of a sparse or dense matrix; add those that share a place."""
+    """Return the non-zero entries of a sparse or dense matrix. Entries of one place are added.
+
+    what : its name, for error messages. shape : the required shape, if there is one.
+    """
     if not hasattr(matrix, "tocoo"):
         table = floats(what, matrix)
         given, value = table.shape, table[table != 0.0] if table.ndim == 2 else table
@@ -134,7 +138,7 @@ def entries(matrix: Any, what: str, shape: tuple[int, int] | None = None) -> Ent
 
 
 class Matrices(NamedTuple):
-    """The transitions of all actions, in the order of the actions."""
+    """Transitions read from one matrix per action."""
 
     states: int
     actions: int
@@ -142,13 +146,16 @@ class Matrices(NamedTuple):
     labels: Labels
 
     def kernel(self, reward: Any) -> Array | Sparse:
-        """Return the kernel; a reward of -inf closes a pair."""
+        """Return the kernel as `stored` does. A reward of -inf closes a pair."""
         mask = ~np.isneginf(self.expected("reward", reward))
         every = self.every.within(mask)
         return stored(normalised(every, mask, self.labels, ROW_SUM_TOLERANCE), mask)
 
     def expected(self, what: str, given: Any) -> Array:
-        """Return the expected reward of each pair, [S, A]."""
+        """Return the expected reward of each pair, [S, A].
+
+        given : [S], [S, A], [A, S, S], or a list with one vector [S] or matrix [S, S] per action.
+        """
         S, A = self.states, self.actions
         listed = isinstance(given, list | tuple) and len(given) == A
         if is_sparse(given) or (listed and all(np.ndim(each) == 2 for each in given)):
@@ -165,7 +172,7 @@ class Matrices(NamedTuple):
         return table
 
     def _following(self, what: str, given: Any) -> Array:
-        """Return sum_y P_a(x, y) R_a(x, y), [S, A], of a matrix for each action."""
+        """Return sum_y P_a(x, y) R_a(x, y), [S, A], for matrices R_a of rewards."""
         if len(given) != self.actions:
             raise InputError(f"{what} has {len(given)} matrices, and there are {self.actions}")
         table = np.zeros((self.states, self.actions))
@@ -184,7 +191,7 @@ class Matrices(NamedTuple):
 
 
 def read_matrices(transition: Any, labels: Labels) -> Matrices:
-    """Return the transitions of A matrices [S, S]."""
+    """Return the transitions of a list of A matrices [S, S]."""
     parts: list[Entries] = []
     shape: tuple[int, int] | None = None
     for a, matrix in enumerate(transition):
@@ -201,7 +208,7 @@ def read_matrices(transition: Any, labels: Labels) -> Matrices:
 
 
 def checked_transitions(every: Transitions, labels: Labels) -> Transitions:
-    """Return the transitions; refuse one that is no probability, with its place."""
+    """Return the transitions. Refuse a probability outside [0, 1], and name its place."""
     wrong = np.flatnonzero(~((every.probability >= 0.0) & (every.probability <= 1.0 + 1e-8)))
     if len(wrong):
         x, a, y = (int(each[wrong[0]]) for each in every[:3])

@@ -1,14 +1,13 @@
-"""Problems without steps in the array layouts of other libraries.
+"""Problems from and to the array layouts of other libraries, which have no steps.
 
     action first  P [A, S, S], R [S], [S, A] or [A, S, S]    pymdptoolbox, one matrix per action
     state first   P [S, A, S], R [S], [S, A] or [S, A, S]    QuantEcon, rlberry, MushroomRL
 
-A reward that depends on the next state becomes its expectation. A reward of -inf, which QuantEcon
-uses for an action that may not be taken, closes the pair. SciPy's sparse matrices are never
-written out.
+P is the kernel and R the reward. A reward that depends on the next state becomes its expectation. A
+reward of -inf closes the pair, as in QuantEcon. Sparse matrices of SciPy are never made dense.
 
-`DiscreteDP` of QuantEcon is an object, or its arrays in two forms. QuantEcon is not imported: any
-object with `R`, `Q` and `beta` is a `DiscreteDP`.
+A QuantEcon `DiscreteDP` is an object with `R`, `Q` and `beta`, or its arrays in one of two forms.
+QuantEcon is not imported. n is the number of states, m of actions, L of listed pairs.
 
     product form        R [n, m], Q [n, m, n], beta                  -inf closes a pair
     state-action pairs  R [L], Q [L, n], beta, s_indices [L], a_indices [L]; Q dense or sparse
@@ -56,20 +55,20 @@ from cmdplab.types import Array, Indices, Mask
 
 
 class Tables(NamedTuple):
-    """A stationary problem in another layout."""
+    """Kernel and rewards of a stationary problem in the layout of another library."""
 
     transition: Array  # [A, S, S] or [S, A, S]
     rewards: Array  # [1 + N, S, A]: the objective, then the utilities
 
 
 class Given(TypedDict, total=False):
-    """The arguments that arrays do not contain, for every layout.
+    """Keyword arguments for all facts that arrays do not contain, for every layout.
 
     horizon : H, for episodes of H steps, in which rewards of any units are mapped onto [0, 1].
     discount : gamma, for E sum_t gamma^t r; with a horizon too, the sum ends after H steps.
     criterion : "average", for the long-run average per step.
     utilities, thresholds : each utility must reach its threshold, in the same kind of sum.
-    costs, budgets : each cost must stay within its budget. The constraints of the problem are the
+    costs, budgets : each cost must not exceed its budget. The constraints of the problem are the
         utilities, then the costs.
     start : a state, its name, or the distribution [S] of the first state.
     labels : names of states and actions, and in `signals` the names of reward, utilities and costs.
@@ -90,9 +89,9 @@ class Given(TypedDict, total=False):
 def from_state_first(
     transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
 ) -> Problem:
-    """Return the problem of P [S, A, S] and rewards [S], [S, A] or [S, A, S]; see `Given`.
+    """Return the problem of P [S, A, S] and rewards [S], [S, A] or [S, A, S].
 
-    The problem is a `CMDP` if a horizon is given, else a `StationaryCMDP`.
+    For other arguments see `Given`. It is a `CMDP` if a horizon is given, else a `StationaryCMDP`.
     """
     check_words(given)
     kernel = floats("transition", transition)
@@ -102,10 +101,10 @@ def from_state_first(
 
 
 def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> Problem:
-    """Return the problem of P [A, S, S], or of A matrices [S, S], of SciPy or dense.
+    """Return the problem of P [A, S, S], or of a list of A matrices [S, S], sparse or dense.
 
     Rewards, utilities and costs are [S], [S, A] or [A, S, S], or a list with a vector [S] or a
-    matrix [S, S] for each action. This is what pymdptoolbox takes.
+    matrix [S, S] for each action. For other arguments see `Given`.
     """
     check_words(given)
     if hasattr(transition, "tocoo"):
@@ -131,10 +130,9 @@ def from_quantecon(
 ) -> Problem:
     """Return the problem of a `DiscreteDP`, or of R, Q, beta [, s_indices, a_indices].
 
-    Sums are discounted by beta, for ever or over the H steps of a given horizon, as in
-    `backward_induction`; criterion="average" ignores beta. Utilities and costs have
-    the shape of R: [n, m], or [L] in the form of state-action pairs. A state-action pair that is
-    not listed, or whose reward is -inf, is closed.
+    Sums are discounted by beta, without an end or over the steps of a given horizon. With
+    criterion="average" beta is not used. Utilities and costs have the shape of R: [n, m] or [L].
+    Pairs that are not listed, or whose reward is -inf, are closed. For other arguments see `Given`.
     """
     if all(hasattr(model, name) for name in ("R", "Q", "beta")):
         s_indices, a_indices = getattr(model, "s_indices", None), getattr(model, "a_indices", None)
@@ -154,7 +152,7 @@ def from_quantecon(
 
 
 def check_words(given: Given) -> None:
-    """Refuse what `Given` has not: a constraint that is misspelt must not be lost."""
+    """Refuse arguments that `Given` does not have, and values of a wrong kind."""
     unknown = [each for each in given if each not in Given.__annotations__]
     if unknown:
         known = ", ".join(Given.__annotations__)
@@ -172,8 +170,8 @@ def made(
 ) -> Problem:
     """Return the problem of a kernel [S, A, S], or lists, and of rewards.
 
-    `read` returns the table [S, A] of a word for a signal and of the given value; -inf in the
-    reward closes a pair.
+    `read(what, value)` returns the table [S, A] of a reward, utility or cost. A reward of -inf
+    closes a pair.
     """
     utilities = [read("utility", each) for each in given.get("utilities", ())]
     costs = [read("cost", each) for each in given.get("costs", ())]
@@ -189,12 +187,12 @@ def made(
 
 
 def how_judged(given: Given) -> How:
-    """Return the kind of sum that the arguments ask for."""
+    """Return the criterion that the arguments determine."""
     return judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
 
 
 def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
-    """Return the name of each signal: that of the labels, or its number."""
+    """Return the name of each signal, from the labels or by number."""
     plain = signal_names(utilities, costs)
     given = [each.of for each in labels.signals]
     if given and len(given) != len(plain):
@@ -203,13 +201,13 @@ def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
 
 
 def to_state_first(problem: CMDP) -> Tables:
-    """Return P [S, A, S] and rewards [1 + N, S, A], with -inf for closed pairs as in QuantEcon."""
+    """Return P [S, A, S] and rewards [1 + N, S, A]. Closed pairs have the reward -inf."""
     rewards, opened = stationary_tables(problem, "the layout [S, A, S]")
     return Tables(problem.table[0].copy(), np.where(opened, rewards, -np.inf))
 
 
 def to_action_first(problem: CMDP) -> Tables:
-    """Return P [A, S, S] and rewards [1 + N, S, A]; refuse a problem with closed pairs."""
+    """Return P [A, S, S] and rewards [1 + N, S, A]. Refuse a problem with closed pairs."""
     rewards, opened = stationary_tables(problem, "the layout [A, S, S]")
     if not opened.all():
         raise InputError(f"{problem.name} has closed pairs: the layout [A, S, S] cannot say so")
@@ -217,19 +215,17 @@ def to_action_first(problem: CMDP) -> Tables:
 
 
 def _swapped(array: Array) -> Array:
-    """Return [S, A, S] of [A, S, S], or the reverse; one and two axes stay."""
     return np.ascontiguousarray(array.transpose(1, 0, 2)) if array.ndim == 3 else array
 
 
 def _state_first(what: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """Return [S], [S, A] or [S, A, S] of an array with actions first, or of A vectors."""
     if per_action(given, shape[0]):
         return stacked(what, given)
     return _swapped(floats(what, given))
 
 
 def _expected(what: str, values: npt.ArrayLike, kernel: Array) -> Array:
-    """Return sum_y P(y | x, a) r(x, a, y), [S, A], or a reward that does not depend on y."""
+    """Return sum_y P(y | x, a) r(x, a, y), [S, A]. values : [S], [S, A] or [S, A, S]."""
     table = floats(what, values)
     if table.ndim == 1 and table.shape == kernel.shape[:1]:
         return np.repeat(table[:, None], kernel.shape[1], axis=1)

@@ -1,7 +1,7 @@
-"""Problems from logged episodes: states and actions by number, counts, means and starts.
+"""Problems from logged episodes. States and actions are numbered and transitions are counted.
 
-A log may have a model: a problem that gives names, mask and shape, and on request its rewards and
-the transitions that are possible.
+A log may have a model: a problem that gives names, mask and shape. It may also give the rewards
+and the transitions that are possible.
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ def from_trajectories(
     start: int | str | npt.ArrayLike | None = None,
     name: str = "estimated",
 ) -> Estimated:
-    """Return a problem from logged episodes: kernel and rewards are estimated.
+    """Return a problem from logged episodes, with estimated kernel and rewards.
 
     data : a list of episodes, each a list of (state, action, reward, ..., next), the utilities and
         costs in their order between reward and next; or a long table (`from_table` lists the
         kinds) with columns episode, state, action, rewards, and `next`. Without `next` the
-        following row has the next state.
+        next state is the state of the following row.
     model : a problem that gives the states and actions with their names and numbers, the mask, and
         by default the horizon (or criterion) and the start. Its kernel is not read.
     support : True: transitions that have probability zero in the model are impossible.
     reward : the column to maximise. None: rewards, thresholds, start and horizon are the model's,
         and the log needs states and actions alone.
-    utilities : column -> threshold. costs : column -> budget. by_step : count each step apart, for
-    episodes of H steps. start : default: that of the model, else how the logged episodes began.
-    Rewards are means; a pair that was never visited has the worst that was seen anywhere.
+    utilities : column -> threshold. costs : column -> budget. by_step : estimate a kernel for each
+        step of episodes of H steps. delta : the probability with which the box may miss the kernel.
+    start : default: that of the model, else the frequencies of the first states of the log.
+    Rewards are means. A pair without visits has the worst value of the whole log.
     """
     utilities, costs = limits("utilities", utilities), limits("costs", costs)
     said = (horizon, discount, criterion, start)
@@ -98,7 +99,7 @@ def from_trajectories(
 
 
 def _data(counts: Array, log: Log, model: Problem | None, support: bool) -> Data:
-    """Return the counts of a log with the mask and the support of a model; refuse other steps."""
+    """Return the counts of a log, with mask and support of the model. Refuse impossible steps."""
     if model is None:
         return Data(counts, frequencies(counts))
     by_step, mask = counts.ndim == 4, np.asarray(model.opened)
@@ -124,7 +125,10 @@ def _data(counts: Array, log: Log, model: Problem | None, support: bool) -> Data
 
 
 def _refuse(log: Log, wrong: Mask, sentence: str, target: bool) -> None:
-    """Refuse a log with a wrong step; the sentence ends with its action, state and next state."""
+    """Raise an `InputError` at the first step where `wrong` [E] is True.
+
+    sentence : its beginning. Action and state follow, and the next state if `target` is True.
+    """
     if wrong.any():
         at = int(np.argmax(wrong))
         place = f"{log.labels.action(log.action[at])} in state {log.labels.state(log.state[at])}"
@@ -133,7 +137,7 @@ def _refuse(log: Log, wrong: Mask, sentence: str, target: bool) -> None:
 
 
 class Log(NamedTuple):
-    """E logged steps in their order, by number."""
+    """E logged steps in their order, with states and actions as numbers."""
 
     state: Indices  # [E]
     action: Indices  # [E]
@@ -149,9 +153,9 @@ class Log(NamedTuple):
 def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
     """Return the log of a table, or of a list of episodes of (state, action, reward, ..., next).
 
-    `known` is a problem that gives the names and the numbers of states and actions. Without it
-    they are numbered as they come. If `signals` is empty, a step of a list may hold any values
-    between action and next.
+    signals : the columns of rewards, utilities and costs. If it is empty, a step of a list may hold
+    any values between action and next. known : a problem with the names and numbers of states and
+    actions. By default they are numbered in sorted order or as they come.
     """
     if len(set(signals)) < len(signals):
         raise InputError(f"a column is used twice: {', '.join(signals)}")
@@ -197,7 +201,6 @@ def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
 
 
 def _episodes(data: Any) -> bool:
-    """Return True for a list of episodes, and False for a table."""
     listed = isinstance(data, list | tuple)
     return listed and not any(isinstance(each, Mapping) for each in data)
 
@@ -224,7 +227,6 @@ def _of_episodes(data: Any, signals: list[str]) -> Columns:
 
 
 def _check_steps(rows: Columns, step: Indices) -> None:
-    """Refuse a column of steps that does not count every episode from 0, or from 1."""
     if "step" not in rows.values:
         return
     given = numbers(rows, "step")
@@ -235,7 +237,6 @@ def _check_steps(rows: Columns, step: Indices) -> None:
 
 
 def _counted(log: Log, steps: int) -> Array:
-    """Return the count of each transition, [X, A, X] or [H, X, A, X]."""
     X, A = log.sizes
     shape = (steps, X, A, X) if steps else (X, A, X)
     if math.prod(shape) > LARGEST:
@@ -253,7 +254,10 @@ def _counted(log: Log, steps: int) -> Array:
 
 
 def _means(log: Log, values: Array, worst: float, shape: tuple[int, ...]) -> tuple[Array, int]:
-    """Return the mean of a signal for each pair, and the number of pairs in which it varies."""
+    """Return the mean of a signal for each pair, and the number of pairs in which it varies.
+
+    values : [E]. worst : the value of pairs without visits. shape : (X, A) or (H, X, A).
+    """
     place = (log.state, log.action) if len(shape) == 2 else (log.step, log.state, log.action)
     total, number = np.zeros(shape), np.zeros(shape)
     np.add.at(total, place, values)
@@ -267,7 +271,6 @@ def _means(log: Log, values: Array, worst: float, shape: tuple[int, ...]) -> tup
 
 
 def _first(log: Log, notes: list[str]) -> int | Array:
-    """Return the state in which every episode began, or the share of each such state."""
     began = np.bincount(log.began, minlength=log.sizes[0])
     if (began > 0).sum() == 1:
         return int(np.argmax(began))

@@ -1,9 +1,10 @@
-"""Long tables: one row for each transition, with names.
+"""Problems from long tables, with one row for each transition.
 
     state, action, next, probability, reward, energy, ...        and a column `step`, if needed
 
-A row pays on the way to its next state, so that a pair earns the expectation. Names become
-`Labels`; whole numbers 0..X - 1 stay numbers. columns.py lists the kinds of tables.
+A row's rewards are paid on the transition to its next state. A pair pays their expectation. Names
+become `Labels`. If names are the numbers 0..X - 1, there are no labels. The module `cmdp.columns`
+lists the kinds of tables.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def from_table(
     """Return the problem of a table with columns state, action, next, probability and rewards.
 
     reward : the column to maximise. utilities : column -> threshold. costs : column -> budget.
-    horizon, discount, criterion : as in `Given`; a column `step` has its horizon itself.
+    horizon, discount, criterion : as in `Given`. A column `step` determines the horizon.
     start : the name of a state, a distribution, or names with probabilities; default: the state
         of the first row.
     """
@@ -92,7 +93,7 @@ def from_table(
 
 
 def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
-    """Return the problem of a CSV file; roles give the purpose of its columns."""
+    """Return the problem of a CSV file. roles : the purpose of its columns; they are required."""
     if roles is None:
         raise InputError(f"{path}: say how sums are taken: a horizon, a discount or an average")
     return from_table(
@@ -109,7 +110,7 @@ def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
 
 
 class Rows(NamedTuple):
-    """The transitions of a table, in its order, by number, and the names."""
+    """Transitions of a table in the order of its rows, with labels and sizes."""
 
     every: Transitions
     labels: Labels
@@ -135,7 +136,6 @@ def _rows(given: Columns) -> Rows:
 
 
 def _steps(given: Columns) -> Indices:
-    """Return the steps [E], counted from 0; a table may count from 1."""
     found = numbers(given, "step")
     wrong = np.flatnonzero((found != np.floor(found)) | (found < 0) | (found > LARGEST))
     if len(wrong):
@@ -162,9 +162,9 @@ def _unique(rows: Rows, names: list[str]) -> Transitions:
 
 
 def _mask(rows: Rows, first: int | None) -> Mask:
-    """Return the listed pairs, [X, A] or [H, X, A].
+    """Return the mask of listed pairs, [X, A] or [H, X, A]. first : the first state, if known.
 
-    A state that has no row at a step, and into which no row leads, stays for nothing.
+    Every state needs a row. With steps, the start and all targets need one at their step.
     """
     shape = (rows.steps, *rows.sizes) if rows.steps else rows.sizes
     if math.prod(shape) > LARGEST:
@@ -190,7 +190,7 @@ def _mask(rows: Rows, first: int | None) -> Mask:
 
 
 def start_of(given: Any, labels: Labels, states: int) -> int | Array:
-    """Return the first state, given by name or number, or its distribution [X]."""
+    """Return the number of the first state, or its distribution [X], from names or numbers."""
     if isinstance(given, Mapping):
         weights = np.zeros(states)
         for name, weight in given.items():
@@ -203,7 +203,6 @@ def start_of(given: Any, labels: Labels, states: int) -> int | Array:
 
 
 def _state(given: str | int, labels: Labels, states: int) -> int:
-    """Return a state by its name; if names are whole numbers, numbers are names."""
     text = str(given)
     if text in labels.states:
         return labels.states.index(text)

@@ -1,4 +1,4 @@
-"""Who carries out the runs of a sweep: processes here, a card, or a Ray cluster.
+"""Executors of the runs of a sweep: local processes, a GPU, or a Ray cluster.
 
-An executor takes work and tells what has ended; where runs are kept is not its concern.
+An executor receives works and reports events. Stores write the records.
 """

@@ -1,7 +1,7 @@
-"""The runs of a sweep on a GPU: played in batches, recorded one by one.
+"""Executor that plays the runs of a sweep on a GPU, in batches.
 
-Every run has the folder, lock, checkpoint and manifest that it has elsewhere: a sweep may begin on
-one engine and go on with another. Runs that are not for the card go to the local workers.
+Every run has the same folder, lock, checkpoint and manifest as on other engines. A sweep may begin
+on one engine and continue on another. Runs not chosen for the GPU go to local workers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Runs = Sequence[tuple[Work, Entry]]
 def gpu_executor(
     engine: str, workers: int | None, on_message: Callable[[str], None]
 ) -> Callable[[list[Work], OnEvent, Interrupt, float], None]:
-    """Return an executor of `sweep` for the engines auto and gpu.
+    """Return an executor for `sweep`. engine : "auto" or "gpu". workers : None for one per core.
 
-    `on_message` is told the choice of auto.
+    `on_message` receives a sentence about the choice of the runs for the GPU.
     """
     cores = workers or os.cpu_count() or 1
 
@@ -58,7 +58,6 @@ def gpu_executor(
 
 
 def _wanted(work: Work, entry: Entry) -> Wanted:
-    """Return the rest of a run: if little is left, auto leaves it to the cores."""
     settings, record = work.settings, manifest.read_if_good(work.folder)
     wanted = entry.wanted(settings.episodes, settings.precision)
     done = record.episodes if record is not None else 0
@@ -66,10 +65,6 @@ def _wanted(work: Work, entry: Entry) -> Wanted:
 
 
 def _batches(runs: Runs) -> Iterator[Runs]:
-    """Yield batches of runs that fit the GPU and the limit of open files, alike in all sizes.
-
-    The runs of a batch have one precision, number of episodes, family and size.
-    """
     kinds: dict[tuple[str, int | None], list[tuple[Work, Entry]]] = {}
     for work, entry in runs:
         key = (work.settings.precision or "float64", work.settings.episodes)
@@ -82,7 +77,6 @@ def _batches(runs: Runs) -> Iterator[Runs]:
 
 
 def _locks() -> int:
-    """Return the number of runs that can be locked at a time: a lock is an open file."""
     try:
         import resource
     except ImportError:  # Windows, where a process opens up to 8192 files
@@ -95,7 +89,7 @@ def _locks() -> int:
 
 
 def _play(runs: Runs, on_event: OnEvent, interrupt: Interrupt, every: float) -> None:
-    """Play a batch; runs that are not equally far are played one group after the other."""
+    """Lock and play a batch, in several parts if the numbers of finished episodes differ."""
     groups: dict[int, list[tuple[Entry, Recorded]]] = {}
     with ExitStack() as locks:
         for work, entry in runs:
@@ -113,7 +107,7 @@ def _play(runs: Runs, on_event: OnEvent, interrupt: Interrupt, every: float) -> 
 
 
 def _taken(work: Work, entry: Entry, locks: ExitStack) -> Recorded | Event:
-    """Return the store of a run that this process has now, or how the run ended."""
+    """Lock a run and return its store, or return the event of its end if it cannot be played."""
     name, settings = work.folder.name, work.settings
     try:
         work.folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""Local workers: one process each, one thread each, a pipe to each.
+"""Local workers: one process with one thread each, connected by a pipe.
 
-If a worker dies, its run goes to another worker, which continues from the checkpoint. A run that
-has crashed two workers has failed. A run whose workers were killed from outside (by a person, or
-for want of memory) was interrupted. Ctrl-C, SIGTERM and a closed terminal let every worker finish
-its chunk and checkpoint within `GRACE`. A second Ctrl-C or SIGTERM stops at once.
+If a worker dies, another one resumes its run from the checkpoint. A run fails after two crashes of
+its workers. It is interrupted if its workers were killed from outside five times. After Ctrl-C,
+SIGTERM or a closed terminal, workers finish their chunk and checkpoint within `GRACE` seconds. A
+second Ctrl-C or SIGTERM stops at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def run_locally(
     interrupt: Interrupt,
     every: float,
 ) -> None:
-    """Do all the work, or as much as there is time for."""
+    """Play works in worker processes until all have ended or a stop is requested.
+
+    every : seconds between checkpoints. interrupt : the number of requests to stop.
+    """
     waiting, losses, last_moment = list(reversed(works)), _Losses(), math.inf
     crew = [Worker(every) for _ in range(min(workers, len(works)))]
     try:
@@ -86,9 +89,9 @@ class _Losses:
         self._lost: dict[tuple[Path, bool], list[str]] = {}
 
     def judge(self, work: Work, code: int | None) -> tuple[manifest.Status, str] | None:
-        """Return the status and the reason to give a run up with; None if it is tried again.
+        """Return status and reason if this loss ends the run, or None to try the run again.
 
-        `code` is the exit code of the worker: minus the number of a signal, or its own.
+        code : the exit code of the worker, or minus the number of the signal that ended it.
         """
         crashed = code is not None and (code >= 0 or -code in _CRASHES)
         lost = self._lost.setdefault((work.folder, crashed), [])

@@ -1,7 +1,7 @@
-"""Sweeps on a Ray cluster: a run is a task, and a lost worker's task continues elsewhere.
+"""Executor that plays sweeps on a Ray cluster: each run is a task.
 
-Every node must see the experiment's folder under the same path (one machine, or a shared file
-system): checkpoints and records are files there, exactly as in a local sweep.
+If a worker is lost, its task continues on another one. Every node must see the experiment's folder
+under the same path, since checkpoints and records are files there, as in a local sweep.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ RETRIES = 20  # of a task whose worker or node was lost; each goes on from its c
 
 @contextmanager
 def ray_executor(address: str | None) -> Iterator[Executor]:
-    """Yield an executor for `sweep`: on the cluster at the address, or on a local one.
-
-    The connection is made first, before a sweep writes anything.
-    """
+    """Connect to the Ray cluster at `address`, or start one here. Yield an executor for `sweep`."""
     check_installed("ray")
     if address is not None:
         _reachable(address)
@@ -72,7 +69,6 @@ def _perform(work: Work, stop: Path, every: float) -> Event:
 
 
 def _result(ray: Any, reference: Any, name: str) -> Event:
-    """Return how a task ended: a lost worker or node interrupts a run, its own error fails it."""
     try:
         event: Event = ray.get(reference)
         return event
@@ -104,7 +100,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
-    """Connect within some seconds, or raise; Ray itself would try for minutes."""
+    """Call `connect`. Raise an `EngineError` if it fails or takes longer than `seconds`."""
     answer: list[BaseException | None] = []
 
     def attempt() -> None:

@@ -1,4 +1,4 @@
-"""Runs in this process or in a worker: signals that ask for a stop, a thread and a pipe each."""
+"""Play of runs in this process or in a worker process. Signals request a stop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEAD = Event("", "dead")
 
 
 def signals_named(*names: str) -> tuple[signal.Signals, ...]:
-    """Return the signals of these names that this system has: Windows lacks many."""
+    """Return those of the named signals that this system has. Windows lacks many."""
     return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
 
 
@@ -39,7 +39,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, *HANGUP)
 
 
 class Interrupt:
-    """The number of requests by Ctrl-C, SIGTERM and SIGHUP: 1 to stop, more to stop at once."""
+    """Counter of requests to stop, by Ctrl-C, SIGTERM or SIGHUP. From 2 on, stop at once."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -54,7 +54,7 @@ class Interrupt:
 
 @contextmanager
 def signals() -> Iterator[Interrupt]:
-    """Count SIGINT, SIGTERM and SIGHUP while the block lasts, instead of ending the process."""
+    """Count SIGINT, SIGTERM and SIGHUP during a `with` block. They do not end the process then."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread may handle signals
@@ -71,7 +71,6 @@ def signals() -> Iterator[Interrupt]:
 
 @contextmanager
 def _blocked() -> Iterator[None]:
-    """Hold signals back while the block lasts, if the system can."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -83,7 +82,7 @@ def _blocked() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let a process that starts meanwhile compute in one thread: its libraries read it once."""
+    """Set the environment so that processes started in a `with` block compute in one thread."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -96,7 +95,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class Worker:
-    """A process, which is started when there is work, and our end of its pipe."""
+    """Worker process, started with its first run, and this process's end of the pipe to it."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -118,7 +117,7 @@ class Worker:
         return process
 
     def give(self, work: Work) -> None:
-        """Let the process do this work."""
+        """Send a run to the process, which plays it."""
         self._process = self._process or self._start()
         self.work = self.last = work
         kind = work.settings.kind
@@ -132,14 +131,14 @@ class Worker:
                 self.pipe.send(alone)
 
     def ask_to_stop(self) -> None:
-        """Let the process finish its chunk and checkpoint."""
+        """Ask the process to finish its chunk and to save a checkpoint."""
         if not self._stopping:
             self._stopping = True
             self._signal(signal.SIGTERM)  # on Windows this ends it: it goes on from its checkpoint
             self._signal(*signals_named("SIGCONT"))  # a stopped process would not hear it
 
     def kill(self) -> None:
-        """End the process at once; `listen` then finds it dead."""
+        """End the process at once. `listen` returns `DEAD` then."""
         if self._process is not None:
             self._process.kill()
 
@@ -150,7 +149,7 @@ class Worker:
                     os.kill(self._process.pid, number)
 
     def listen(self) -> Event | None:
-        """Return the next event of the process, if there is one; `DEAD` if none will come."""
+        """Return the next event of the process, None if there is none, or `DEAD` if it has died."""
         if self.work is None:
             return None
         try:
@@ -164,13 +163,13 @@ class Worker:
         return event
 
     def bury(self) -> tuple[Work, int | None]:
-        """Forget a dead process; return its work and its exit code."""
+        """Clean up after a dead process. Return its work and its exit code."""
         assert self.work is not None
         lost, self.work = self.work, None
         return lost, self._end()
 
     def dismiss(self, at_once: bool) -> None:
-        """Let the process go: idle, after its chunk and a checkpoint, or at once."""
+        """Let an idle process exit. Stop a busy one after its chunk, or kill it if `at_once`."""
         if self._process is None:
             return
         if self.work is None:
@@ -183,12 +182,11 @@ class Worker:
             self.ask_to_stop()
 
     def join(self) -> None:
-        """Wait for the end of a process that was let go."""
+        """Wait for the end of the process after `dismiss`."""
         if self._process is not None:
             self._end()
 
     def _end(self) -> int | None:
-        """Wait for the process, then kill it; return its own exit code."""
         assert self._process is not None
         self.pipe.close()
         self._process.join(timeout=LEAVE)
@@ -200,7 +198,7 @@ class Worker:
 
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
-    """Do the runs that come through the pipe, one after the other, and tell how each ended."""
+    """Play the runs that arrive through the pipe. Send events of their progress and their end."""
     import numpy as np
     import pyarrow as pa
 
@@ -239,7 +237,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
 
 
 def run_here(work: Work, on_event: OnEvent) -> RunStatus:
-    """Do one run in this process: a second one would take longer to start than many runs."""
+    """Play one run in this process and return its status. Starting a worker would take longer."""
     with signals() as interrupt:
         interrupt.raises = True
         ended, record = do_one(

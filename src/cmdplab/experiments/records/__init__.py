@@ -1,4 +1,1 @@
-"""Records of runs on disk, written and read: tables, labels, summaries, groups.
-
-Nothing here runs anything.
-"""
+"""Records of runs on disk: tables, labels and groups of finished and unfinished runs."""

@@ -1,9 +1,9 @@
-"""The tables of all finished runs of a large sweep in a few files, so that they are read at once.
+"""Cache of the tables of all finished runs of a large sweep, in a few files that load fast.
 
-DIR/.columns/NAME/ holds a file for each set of columns that occurs: the rows of every run's NAME
-one below the other, and for each run the hash of the file of its rows. The truth stays in the runs'
-folders: rows count only while that hash is the one in the manifest. A file is named by its own
-hash, which tells a damaged one. Missing rows are read from the folders and added.
+DIR/.columns/NAME/ has one file for each set of columns. It holds the rows of the file NAME of many
+runs, and the sha256 of each run's file. Rows are used only if this hash equals that of the
+manifest. A cache file is named by its own sha256, which shows damage. Missing rows are read from
+the folders of the runs and added.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Table = dict[str, Array]
 
 
 class _Rows(NamedTuple):
-    """The rows of one run, and the hash of their file."""
+    """Table of one run, and `source`, the sha256 of its file."""
 
     source: str
     table: Table
 
 
 class Columns:
-    """The tables of a sweep's runs; others are read, and kept by `save`."""
+    """Cache of the tables of a sweep's runs. `save` adds the tables read from run folders."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         home = home_of(works) if len(works) >= FEWEST else None
@@ -49,7 +49,7 @@ class Columns:
         self._new: set[str] = set()
 
     def table(self, work: Work, name: str, source: str) -> Table:
-        """Return the columns of a run's file `name`; `source` is its hash, if it is known."""
+        """Return the columns of the file `name` of a run. source : its sha256, or "" if unknown."""
         run = work.folder
         if self._folder is None or not source:
             return read_one(run / name, work.settings.seed, source)
@@ -65,7 +65,7 @@ class Columns:
         return found
 
     def save(self) -> None:
-        """Keep the tables that were read; keep nothing if it cannot be written."""
+        """Write the tables that were read to the cache. Do nothing if it cannot be written."""
         if self._folder is not None:
             with suppress(OSError, InputError):
                 for name in sorted(self._new):
@@ -75,14 +75,13 @@ class Columns:
 
 @contextmanager
 def columns_of(works: Sequence[Work]) -> Iterator[Columns]:
-    """Yield the columns of these runs; keep those that were read at the end."""
+    """Yield the cache of these works' tables. Save it at the end of the `with` block."""
     columns = Columns(works)
     yield columns
     columns.save()
 
 
 def _as_written(path: Path, source: str) -> Table | None:
-    """Return the numbers of a run's file; None if it does not have this hash."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -96,7 +95,6 @@ def _as_written(path: Path, source: str) -> Table | None:
 
 
 def _write(folder: Path, runs: dict[str, _Rows]) -> None:
-    """Write a file for each set of columns, and remove the earlier ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""From a folder of runs to groups: one algorithm with one setting, over seeds and instances."""
+"""Groups of recorded runs: one algorithm with one setting, over seeds and instances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cmdplab.types import Array
 
 
 class Group(NamedTuple):
-    """Runs that differ in seed and instance only."""
+    """Group of runs that differ only in seed and problem instance."""
 
     label: str  # the algorithm, with what tells it from others of the same name
     environment: str
@@ -35,20 +35,20 @@ class Group(NamedTuple):
 
     @property
     def instances(self) -> int:
-        """The number of different instances."""
+        """Number of different instances."""
         return len(set(self.instance))
 
     @property
     def horizon(self) -> int:
-        """H, the largest epsilon of the grid."""
+        """Horizon H, which is the largest epsilon of the grid of mistakes."""
         return round(float(self.mistakes[0]["epsilon"][-1]))
 
 
 def gather(folder: str | Path, partial: bool = False) -> tuple[list[Group], list[str]]:
     """Return the groups of an experiment's folder, and notes on missing runs.
 
-    Runs that failed or are not done are an error that counts them and names the first. If `partial`
-    is True they are left out, and the notes count them for each group.
+    Runs that are not done raise an `InputError`. If `partial` is True, they are left out and the
+    notes count them for each group.
     """
     folder = Path(folder)
     works = works_of(folder)
@@ -82,7 +82,6 @@ def _missing(folder: Path, undone: Sequence[RunStatus], of: int) -> str:
 
 
 def _first(undone: Sequence[RunStatus]) -> str:
-    """Return one of the runs in words: a failed one with its error, if there is one."""
     one = min(undone, key=lambda status: status.status != "failed")
     reason = one.error.strip().splitlines()[-1:]
     return " ".join([f"{one.folder} is {one.status}", *(f"({line})" for line in reason)])
@@ -97,7 +96,7 @@ def _advice(undone: Sequence[RunStatus]) -> str:
 
 
 def environment_of(settings: RunSettings) -> str:
-    """Return the name of the problem without the seed of its instance."""
+    """Return the name of the problem of a run, without the seed of its instance."""
     return re.sub(r" \(seed \d+\)$", "", settings.problem)
 
 
@@ -125,7 +124,6 @@ def _group(
 
 
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:
-    """Refuse problems that share a name but not a size."""
     files = {work.settings.fingerprint: work for work in works}
     problems = [problem_of(work.settings, work.problem_file) for work in files.values()]
     sizes = {(p.states, p.actions, p.horizon, p.constraints) for p in problems}
@@ -138,29 +136,29 @@ def _check_sizes(environment: str, works: Sequence[Work]) -> None:
 
 
 class Units(NamedTuple):
-    """The independent samples of a group: its instances if it has several, else its seeds."""
+    """Independent samples of a group: its instances if it has several, else its seeds."""
 
     instance: list[int]  # of each run, numbered in order of appearance
     noun: str  # "instances" or "seeds"
 
     @property
     def samples(self) -> int:
-        """The number of samples."""
+        """Number of samples."""
         return len(set(self._places()))
 
     @property
     def over(self) -> str:
-        """The samples of medians, intervals, bands and exponents, in words."""
+        """Number and kind of the samples, in words."""
         if self.noun == "instances":
             return f"{self.samples} instances"
         return "one run" if self.samples == 1 else f"{self.samples} seeds of one instance"
 
     def reduced(self, values: Array) -> Array:
-        """Return [samples, ...] of [runs, ...]: the median over the seeds of each instance."""
+        """Reduce `values` [runs, ...] to [samples, ...]: the median over each instance's seeds."""
         return self._each(values, np.median)
 
     def worst(self, values: Array) -> Array:
-        """Return [samples, ...] of [runs, ...]: the maximum over the seeds of each instance."""
+        """Reduce `values` [runs, ...] to [samples, ...]: the maximum over each instance's seeds."""
         return self._each(values, np.max)
 
     def _places(self) -> list[int]:
@@ -174,7 +172,7 @@ class Units(NamedTuple):
 
 
 def units_of(instances: Sequence[str]) -> Units:
-    """Return the independent samples of runs, whose instances are named."""
+    """Return the independent samples of runs. instances : the name of each run's instance."""
     numbers = {name: n for n, name in enumerate(dict.fromkeys(instances))}
     noun = "instances" if len(numbers) > 1 else "seeds"
     return Units([numbers[name] for name in instances], noun)

@@ -1,8 +1,8 @@
-"""Names of runs, and the algorithm of a study with which all others are compared.
+"""Labels of algorithms, and paired comparisons of all algorithms with one of them.
 
-A comparison is made seed by seed (`statistics.paired`), since all algorithms have the same random
-numbers on a seed. It compares strong regret and strong violation regret: the sums of losses and of
-violations, of which smaller ones are better.
+A comparison pairs the runs of equal seeds (`statistics.paired`), since on one seed all algorithms
+have the same random numbers. It compares strong regret and strong violation regret: sums of losses
+and of violations over the episodes. Smaller values are better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 
 
 class Kind(NamedTuple):
-    """The common part of the runs of one line, without problem and seed."""
+    """Algorithm, preset and settings: all that runs of one label have in common."""
 
     algorithm: str
     preset: str
@@ -41,9 +41,10 @@ def kind_of_row(row: Row) -> Kind:
 
 
 def labels(kinds: Sequence[Kind]) -> dict[Kind, str]:
-    """Return labels NAME, NAME:PRESET or NAME (setting value, ...) that tell the kinds apart.
+    """Return labels NAME, NAME:PRESET or NAME (setting value, ...) that distinguish the kinds.
 
-    A setting is named if it differs within a preset; presets differ in many, and are named.
+    A label names a setting if the setting differs within a preset, and the preset if there are
+    several.
     """
     different = dict.fromkeys(kinds)
     presets: dict[str, dict[str, None]] = {}
@@ -91,7 +92,7 @@ Numbers = Mapping[int, Mapping[str, float | None]]  # of each seed
 
 
 class Rival(NamedTuple):
-    """The names by which a person may call an algorithm."""
+    """Label, name and preset of an algorithm: `label_of` accepts each of them."""
 
     label: str  # as tables call it
     name: str
@@ -115,9 +116,10 @@ def label_of(versus: str, rivals: Iterable[Rival]) -> str:
 
 
 def paired_with(versus: str | None, numbers: Mapping[str, Numbers]) -> list[Paired]:
-    """Compare the label `versus` with every other in each measure, on their common seeds.
+    """Compare the label `versus` with every other label in each measure, on their common seeds.
 
-    Without `versus`, or without its numbers or others, there is no comparison.
+    numbers : by label and seed, the values of the measures. Return [] if `versus` is None or has no
+    numbers, or if there is no other label.
     """
     if versus is None or versus not in numbers or len(numbers) < 2:
         return []
@@ -134,7 +136,10 @@ def paired_with(versus: str | None, numbers: Mapping[str, Numbers]) -> list[Pair
 
 
 def too_few_seeds(algorithms: int, seeds: int, constrained: bool = True) -> str:
-    """Return the reason why so few seeds can decide nothing, in words; empty if they can."""
+    """Return a sentence if so few seeds cannot give a significant comparison, else "".
+
+    algorithms : their number. constrained : True if violations are compared too.
+    """
     from cmdplab.statistics import seeds_needed
 
     comparisons = (algorithms - 1) * (2 if constrained else 1)

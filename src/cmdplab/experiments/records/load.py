@@ -1,4 +1,4 @@
-"""Read records back: a tidy table, or a labelled array, of every run in a folder."""
+"""Readers of records: the curves of all runs in a folder as one table, and finished runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LABELS = tuple(_KINDS)
 
 
 def load_runs(folder: str | Path, to: str = "arrow") -> Any:
-    """Return the curves of all runs in a folder as one table: `arrow`, `pandas` or `xarray`.
+    """Return the curves of all runs in a folder as one table. to : "arrow", "pandas" or "xarray".
 
-    Each row is a grid point of one run: the run's labels, then the columns of docs/records.md. Runs
-    without curves are left out. xarray needs the extra `data`.
+    A row is one grid point of one run: the labels of the run, then the columns of docs/records.md.
+    Runs without curves are left out. The form xarray needs the extra `data`.
     """
     forms = {"arrow": lambda table: table, "pandas": lambda t: t.to_pandas(), "xarray": _dataset}
     if to not in forms:
@@ -67,7 +67,7 @@ def _labelled(table: Any, known: dict[str, Any]) -> Any:
 
 
 def recall(work: Work) -> Run:
-    """Return a finished run from its records, as `run` returned it."""
+    """Return a finished run from its records, equal to the result of `run`."""
     record = manifest.read_if_good(work.folder)
     status = status_by(work, record)
     if status.status != "done" or record is None:
@@ -96,7 +96,7 @@ def _dataset(table: Any) -> Any:
 
 
 def export(folder: str | Path, kind: str, path: str | Path) -> Path:
-    """Write the curves of a folder as csv, parquet or netcdf."""
+    """Write the curves of a folder to `path` and return it. kind : "csv", "parquet" or "netcdf"."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv

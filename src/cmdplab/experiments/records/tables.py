@@ -1,4 +1,4 @@
-"""Curves and mistakes of runs as Parquet, which every table library reads."""
+"""Curves and mistakes of runs as Parquet tables."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
 def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Path) -> str:
-    """Write one table: algorithm, preset, seed, then the columns of a run's curves or mistakes.
+    """Write the curves or the mistakes of runs as one Parquet table. Return the sha256 of the file.
 
-    The caller flushes and renames. Return the sha256 of the file.
+    The columns are algorithm, preset and seed, then those of `what`. The caller flushes the file.
     """
     import pyarrow as pa
 
@@ -62,9 +62,9 @@ def _is_whole(name: str) -> bool:
 
 
 def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = None) -> Any:
-    """Return the table that `put_runs` wrote; check its columns and their types.
+    """Return the table that `put_runs` wrote. Check its columns and their types.
 
-    `sha256` is the digest in a manifest. `columns` are those that are wanted; None: all.
+    sha256 : the digest that a manifest states, or "". columns : the names to read, or None for all.
     """
     import pyarrow as pa
 
@@ -82,9 +82,9 @@ def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = N
 
 
 def read_tables(path: Path, sha256: str = "") -> Tables:
-    """Return the tables that `put_runs` wrote, {(algorithm, preset): {seed: columns}}.
+    """Return the tables that `put_runs` wrote, as {(algorithm, preset): {seed: columns}}.
 
-    sha256 : the digest that a manifest states; empty if none is known.
+    sha256 : the digest that a manifest states, or "".
     """
     table = read_records(path, sha256)
     if not table.num_rows:
@@ -112,7 +112,7 @@ def read_tables(path: Path, sha256: str = "") -> Tables:
 
 
 def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> None:
-    """Refuse numbers that no run can give, and grids that do not rise or differ between seeds."""
+    """Refuse impossible values, grids that do not rise, and grids that differ between seeds."""
     first = next(iter(by_seed.values()))
     (grid,) = (each for each in _GRIDS if each in first)
     for seed, columns in by_seed.items():
@@ -128,14 +128,17 @@ def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> 
 
 
 def read_curves(path: Path, sha256: str = "") -> Curves:
-    """Read what `put_runs` wrote, by label, with the seeds in order."""
+    """Return {label: columns of each seed, in the order of the seeds} from a file of `put_runs`.
+
+    sha256 : the digest that a manifest states, or "".
+    """
     found = read_tables(path, sha256)
     named = labels([Kind(*pair) for pair in found])
     return {named[Kind(*pair)]: list(by_seed.values()) for pair, by_seed in found.items()}
 
 
 def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
-    """Return the columns of a table of one run alone."""
+    """Return the columns of a table that holds one run, of this seed. Refuse any other table."""
     found = [each for by_seed in read_tables(path, sha256).values() for each in by_seed.items()]
     if [each for each, _ in found] != [seed]:
         raise InputError(f"{path} is not of that run alone")
@@ -143,7 +146,7 @@ def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
 
 
 def check_columns(columns: Collection[str], needed: Iterable[str], where: str) -> None:
-    """Refuse a table without one of the columns needed."""
+    """Raise an `InputError` if a column of `needed` is missing in the table named `where`."""
     for name in needed:
         if name not in columns:
             raise InputError(f"{where} has no column {name!r}: it is of a version unknown here")
