@@ -110,7 +110,7 @@ def check_steps(counts: Array, how: How) -> None:
 
 
 def boxed(data: Data, problem: Problem, notes: list[str], delta: float) -> Estimated:
-    """Return the problem with its box and the notes, and a note on pairs that were never visited."""
+    """Return the problem with its box and notes, one of them on pairs that were never visited."""
     counts = data.counts
     visits, X = counts.sum(axis=-1), counts.shape[-1]
     steps = 1 if visits.ndim == 2 else len(visits)
