@@ -134,7 +134,6 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Array:
 
 
 def _array(stream: BinaryIO, size: int) -> _Array:
-    """Return the array that fills a stream of `size` bytes."""
     shape, fortran, dtype = _header(stream)
     held, needed = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if needed != held:

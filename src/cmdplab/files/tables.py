@@ -88,7 +88,6 @@ def read_table(
 
 
 def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:
-    """Return the checked table, and the digests in the file's metadata or None."""
     check_installed("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
