@@ -1,7 +1,7 @@
 """cmdplab: a laboratory for online constrained Markov decision processes.
 
-`__init__.pyi` lists the public names and subpackages. Each one is loaded at first use, so that
-importing the package costs nothing.
+`__init__.pyi` lists the public names and subpackages. Each is loaded at its first use, so that
+`import cmdplab` takes no time.
 """
 
 from pathlib import Path

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; a Ctrl-C before a command begins ends it in silence."""
+    """Run the command line. Exit with code 130 if Ctrl-C interrupts it."""
     try:
         from cmdplab import cli
 

@@ -1,4 +1,4 @@
-"""Checks of the numbers and names that a person gives."""
+"""Checks of single numbers and names that a person gives. `what` names the value in an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_whole(given: object) -> TypeGuard[int | np.integer]:
 
 
 def whole_number(what: str, given: object, least: int = 0) -> int:
-    """Return a whole number >= least as an `int`; refuse anything else by name."""
+    """Return a whole number >= least as an `int`. Refuse any other value."""
     if not is_whole(given) or int(given) < least:
         raise InputError(f"{what} is {shown(given)}, not a whole number >= {least}")
     if int(given) >= 2**63:
@@ -31,7 +31,7 @@ def whole_number(what: str, given: object, least: int = 0) -> int:
 
 
 def written_number(text: str) -> int:
-    """Return a whole number such as 100000, 100_000, 100,000 or 1e5; else raise ValueError."""
+    """Return the whole number of a text such as 100_000, 100,000 or 1e5. Else raise ValueError."""
     plain = text.strip().replace("_", "").replace(",", "")
     try:
         given = Decimal(plain)
@@ -43,13 +43,13 @@ def written_number(text: str) -> int:
 
 
 def whole_if_exact(given: object) -> object:
-    """Return a float such as 1e3 of a TOML file as an `int`; anything else as it is."""
+    """Return a float without fraction, such as 1e3, as an `int`. Return others unchanged."""
     exact = isinstance(given, float) and given.is_integer() and abs(given) < 2.0**53
     return int(given) if exact else given  # type: ignore[call-overload]
 
 
 def checked_episodes(given: object) -> int:
-    """Return a number of episodes from 1 to MOST_EPISODES; refuse anything else."""
+    """Return a number of episodes from 1 to MOST_EPISODES. Refuse any other value."""
     if not is_whole(given) or int(given) < 1:
         raise InputError(f"episodes is {shown(given)}, not a positive number")
     if int(given) > MOST_EPISODES:
@@ -60,20 +60,20 @@ def checked_episodes(given: object) -> int:
 
 
 def check_single(precision: str) -> None:
-    """Refuse float32 for an engine other than gpu."""
+    """Refuse precisions other than "float64" for engines other than gpu."""
     if precision != "float64":
         raise InputError(f"only the engine gpu has {precision}")
 
 
 def whole_horizon(horizon: object) -> int:
-    """Return a horizon; refuse a missing one and a number of steps that no episode can have."""
+    """Return a horizon from 1 to `LONGEST` steps. Refuse any other value."""
     if not is_whole(horizon) or not 1 <= int(horizon) <= LONGEST:
         raise InputError(f"the horizon is {shown(horizon)}: say how many steps an episode has")
     return int(horizon)
 
 
 def checked_name(what: str, given: object) -> str:
-    """Return a name; refuse text that a terminal, a page and a file show differently."""
+    """Return a name. Refuse empty, unprintable or very long text."""
     if not isinstance(given, str) or not given.strip() or not given.isprintable():
         raise InputError(f"{what} is {shown(given)}, not a printable name")
     if len(given) > LONGEST_NAME:
@@ -82,7 +82,7 @@ def checked_name(what: str, given: object) -> str:
 
 
 def real_number(what: str, given: object) -> float:
-    """Return a real number as a `float`; refuse anything else by name."""
+    """Return a real number as a `float`. Refuse any other value."""
     if not (is_whole(given) or isinstance(given, float | np.floating)):
         raise InputError(f"{what} is {shown(given)}, not a number")
     try:
@@ -92,7 +92,7 @@ def real_number(what: str, given: object) -> float:
 
 
 def finite_number(what: str, given: object) -> float:
-    """Return a finite number as a `float`; refuse anything else by name."""
+    """Return a finite number as a `float`. Refuse any other value."""
     number = real_number(what, given)
     if not math.isfinite(number):
         raise InputError(f"{what} is {number:g}, not a finite number")

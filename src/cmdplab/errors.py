@@ -1,14 +1,14 @@
-"""Exceptions for a user to read: one sentence that names the mistake and its place.
+"""Exceptions of cmdplab: each message is one sentence that names the mistake and its place.
 
-    CmdplabError                 all of them; the command line prints the sentence and exits with 2
-      InputError                 what a person gave: an argument, a file's content
-        LearnerError             a learner from outside that broke its contract
-        EnvironmentFailed        an environment that failed while it was learned
-        OpenCertificateError     a problem too nearly degenerate to have a certified optimum
-      StorageError               what the disk refused: full, not writable, held by somebody else
-      EngineError                what this machine lacks: a card, an optional package
+    CmdplabError                 base class; the command line prints the sentence and exits with 2
+      InputError                 invalid input: an argument, or the content of a file
+        LearnerError             a learner from outside broke its contract
+        EnvironmentFailed        an environment failed during learning
+        OpenCertificateError     the optimum of a nearly degenerate problem cannot be certified
+      StorageError               a file or folder is not writable, locked, or on a full disk
+      EngineError                this machine lacks a GPU or an optional package
 
-Each is also the exception of Python that says the same (ValueError, OSError, RuntimeError).
+Each class also derives from a fitting exception of Python (ValueError, OSError, RuntimeError).
 """
 
 import re
@@ -21,10 +21,9 @@ LONGEST_WORD, LONGEST_SENTENCE = 250, 1000  # letters of a message
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return a text with ? for each character that may break a line or steer a terminal.
+    """Return a text with ? for each character that is not printable and not in `keep`.
 
-    These are the characters that `str.isprintable` refuses: control and format characters,
-    separators, halves of characters. Those in `keep` stay.
+    Unprintable characters (`str.isprintable`) may break a line or control a terminal.
     """
     if text.isprintable():
         return text
@@ -32,7 +31,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def shown(given: object) -> str:
-    """Return the `repr` of a wrong value for an error, or a description of one too long for it."""
+    """Return the `repr` of a wrong value for an error message, shortened if it is long."""
     try:
         return shortened(repr(given), 200)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
@@ -40,14 +39,14 @@ def shown(given: object) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text without its middle if it has more than `most` letters."""
+    """Return a text of at most about `most` letters, without its middle if it is longer."""
     return text if len(text) <= most else f"{text[: 2 * most // 3]}...{text[-most // 4 :]}"
 
 
 class CmdplabError(Exception):
-    """A refusal of cmdplab, in a sentence. The command line exits with 2.
+    """Base class of all errors of cmdplab, with a sentence. The command line exits with 2.
 
-    Names from files may hold any character: they are made printable, and shortened.
+    Text from files may contain any character. It is made printable, and shortened.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -58,39 +57,39 @@ class CmdplabError(Exception):
 
 
 class InputError(CmdplabError, ValueError):
-    """Bad input: an argument, or a file whose content is not what it should be."""
+    """Error for a wrong argument, or a file with wrong content."""
 
 
 class LearnerError(InputError):
-    """A learner from outside that broke its contract, with what it gave and when."""
+    """Error for a learner from outside that broke its contract."""
 
 
 class EnvironmentFailed(InputError):  # noqa: N818 (it says what happened)
-    """An environment that raised, or showed what it must not, at a step of an episode.
+    """Error for an environment that raised, or returned an invalid value, during an episode.
 
-    `learned` is what was learned before, without an evaluation; None where nothing was.
+    `learned` is the result up to then, without an evaluation, or None if there is none.
     """
 
     learned: Any = None
 
 
 class OpenCertificateError(InputError):
-    """A problem so nearly degenerate that its optimum cannot be certified: there is no answer."""
+    """Error for a nearly degenerate problem whose optimum cannot be certified."""
 
 
 class StorageError(CmdplabError, OSError):
-    """A file or folder that cannot be opened, written or locked: a full disk, missing rights."""
+    """Error for a file or folder that cannot be opened, written or locked."""
 
 
 class EngineError(CmdplabError, RuntimeError):
-    """Something this machine lacks for what was asked: a graphics card, an optional package."""
+    """Error for a GPU or an optional package that this machine lacks."""
 
 
 EXTRAS = {"gymnasium": "gym", "matplotlib": "lab", "pyarrow": "lab", "ray": "ray", "xarray": "data"}
 
 
 def check_installed(*packages: str) -> None:
-    """Raise an `EngineError` that names the extra to install if an optional package is missing."""
+    """Raise an `EngineError` if an optional package is missing. It names the extra to install."""
     for package in packages:
         if find_spec(package) is None:
             raise EngineError(
@@ -100,7 +99,7 @@ def check_installed(*packages: str) -> None:
 
 @contextmanager
 def storage(what: str) -> Iterator[None]:
-    """Raise errors of the system within the block as a `StorageError` that begins with `what`."""
+    """Convert an `OSError` in a `with` block to a `StorageError` that begins with `what`."""
     try:
         yield
     except CmdplabError:
@@ -111,7 +110,7 @@ def storage(what: str) -> Iterator[None]:
 
 @contextmanager
 def naming(where: object) -> Iterator[None]:
-    """Begin the sentence of an `InputError` within the block with a file, or a place in it."""
+    """Put `where`, a file or a place in it, before an `InputError` raised in a `with` block."""
     try:
         yield
     except InputError as error:

@@ -1,8 +1,7 @@
-"""Announce long waits to whoever runs the code.
+"""Announcement of long waits for compilation, on stderr.
 
-Each message names the work and its approximate time, on stderr, once in a process. It is about code
-that is compiled, not about code that is found on disk. `CMDPLAB_QUIET=1`, or `cmdplab.quiet()`,
-turns messages off.
+Each message names the code that is compiled and an approximate time, once per process. Cached code
+gives no message. `CMDPLAB_QUIET=1`, or `cmdplab.quiet()`, turns messages off.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ _SAID: set[str] = set()
 
 
 def quiet(yes: bool = True) -> None:
-    """Announce nothing, in this process and in those that it starts; `False`: announce again."""
+    """Turn announcements off, also for processes started from now on. False: turn them on."""
     os.environ[QUIET] = "1" if yes else ""
 
 
 def announce_compiling(module: str) -> None:
-    """Say that functions of a module are being compiled."""
+    """Announce that functions of a module are being compiled."""
     for name, (what, seconds) in COMPILED.items():
         if module.startswith(name):
             announce(f"compiling {what}: about {seconds} s, once for this version")
 
 
 def announce(sentence: str) -> None:
-    """Say a sentence, if it was not said before."""
+    """Print a sentence on stderr, if it was not printed before. Only the first worker prints."""
     worker = multiprocessing.parent_process() and multiprocessing.current_process().name
     if worker and not worker.endswith("-1"):  # all workers wait for the same code
         return

@@ -1,10 +1,10 @@
-"""Code from outside: objects at an import path, and names that installed packages register.
+"""Code from outside: objects at import paths, and names that installed packages register.
 
     [project.entry-points."cmdplab.algorithms"]
     Greedy = "visitor.learner:make_learner"
 
-Names and paths are read without importing anything. Following a path runs the code of the module.
-It is done if a person gives or asks for the path, never because a file or a record names it.
+Names and paths are read without an import. The import of a path runs the code of its module. This
+happens if a person gives or asks for the path, never because a file or a record names it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALGORITHMS, ENVIRONMENTS = "cmdplab.algorithms", "cmdplab.environments"
 
 
 class Plugin(NamedTuple):
-    """One thing that an installed package registers."""
+    """Object that an installed package registers."""
 
     name: str
     path: str  # package.module:name
@@ -29,12 +29,11 @@ class Plugin(NamedTuple):
 
 
 def plugins(group: str) -> dict[str, list[Plugin]]:
-    """Return the entries of each name, in lower case."""
+    """Return the registered objects of a group, by name in lower case."""
     return _plugins(group, tuple((place, _changed(place)) for place in sys.path))
 
 
 def _changed(place: str) -> int:
-    """Return the time of the last change of a folder of packages; 0 if it is no folder."""
     try:
         return os.stat(place or ".").st_mtime_ns
     except OSError:
@@ -57,7 +56,7 @@ def _title(distribution: Any) -> str:
 
 
 def plugin(group: str, name: str) -> Plugin | None:
-    """Return the entry of a name; refuse a name that two packages register."""
+    """Return the registered object of a name, or None. Refuse a name that two packages register."""
     found = plugins(group).get(name.lower(), [])
     if len(found) > 1:
         packages = " and ".join(sorted(each.package for each in found))
@@ -66,7 +65,7 @@ def plugin(group: str, name: str) -> Plugin | None:
 
 
 def refuse_shadow(group: str, name: str) -> None:
-    """Refuse a name of cmdplab that an installed package registers too."""
+    """Refuse packages that register `name`, which is a name of cmdplab in this group."""
     for each in plugins(group).get(name.lower(), []):
         raise InputError(
             f"{each.package} registers {each.name}, which is a name of cmdplab's own: "
@@ -75,14 +74,14 @@ def refuse_shadow(group: str, name: str) -> None:
 
 
 def is_path(text: str) -> bool:
-    """Return True for a text of the form package.module:name; import nothing."""
+    """Return True for a text of the form package.module:name. Nothing is imported."""
     module, colon, name = text.partition(":")
     parts = [*module.split("."), *name.split(".")]
     return bool(colon) and all(part.isidentifier() for part in parts)
 
 
 def follow(path: str, whose: str = "") -> Any:
-    """Return the object at "package.module:name". Importing the module runs its code."""
+    """Import and return the object at "package.module:name". whose : begins the error message."""
     if not is_path(path):
         raise InputError(f"{path!r} is no import path: write package.module:name")
     said = f"{whose}: {path}" if whose else path
@@ -99,6 +98,6 @@ def follow(path: str, whose: str = "") -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of an exception from outside, after its kind."""
+    """Return kind and first line of an exception, as "kind: line"."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

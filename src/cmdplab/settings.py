@@ -44,14 +44,14 @@ MARGIN = "a margin"  # no need that is listed: a row has one or has not
 
 
 class Range(NamedTuple):
-    """The numbers from lowest to highest, both included."""
+    """Closed range of numbers."""
 
     lowest: float
     highest: float
     outside: str  # how a number is described that is not among them
 
     def check(self, what: str, value: float) -> None:
-        """Refuse a number outside, and what is no number; NaN is outside."""
+        """Refuse NaN, numbers outside the range, and other types. what : the name in the error."""
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{what} is {value!r}, not a number")
         if not self.lowest <= value <= self.highest:
@@ -65,7 +65,7 @@ UNIT = Range(_LEAST, 1.0, "outside (0, 1]")
 
 
 class Declared(NamedTuple):
-    """The declaration of a setting; its name and its type stand beside it."""
+    """Declaration of a setting: default, description, range, and the rows that read it."""
 
     default: Any  # of a row that does not say otherwise
     help: str  # a sentence for a person who chooses a value
@@ -83,7 +83,7 @@ class Declared(NamedTuple):
 
 
 class Settings(TypedDict, total=False):
-    """The arguments of `row.with_settings`; None changes nothing. `SETTINGS` declares each."""
+    """Arguments of `row.with_settings`. None changes nothing. `SETTINGS` declares each."""
 
     bonus_scale: float | None
     margin_scale: float | None
@@ -218,7 +218,7 @@ SETTINGS: dict[str, Declared] = {
 
 
 def check_choice(name: str, value: Any) -> None:
-    """Refuse an unknown value of a setting of words; the row checks ranges."""
+    """Refuse an unknown value of a setting that has choices. The row checks ranges."""
     choices = SETTINGS[name].choices
     if choices and not (isinstance(value, str) and value in choices):
         raise InputError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
@@ -231,7 +231,7 @@ def without_none(settings: Settings) -> Settings:
 
 
 def settings_table() -> list[str]:
-    """Return the settings as lines of the Markdown table in docs/experiments.md."""
+    """Return the lines of the Markdown table of settings in docs/experiments.md."""
     kinds: dict[type, str] = {int: "whole number", float: "number"}
     lines = [
         "| setting | value | default | what it does | null or missing |",
@@ -247,7 +247,7 @@ def settings_table() -> list[str]:
 def with_fields(
     field: Callable[[Declared], tuple[Any, Any]],
 ) -> Callable[[type[Model]], type[Model]]:
-    """Decorate a model: add a field (type, default) for each setting after its own fields."""
+    """Return a decorator of models that adds a field (type, default) for each setting."""
 
     def decorate(model: type[Model]) -> type[Model]:
         from pydantic import create_model

@@ -1,4 +1,4 @@
-"""Names for arrays, whose shapes are beside each use, and classes whose arrays never change."""
+"""Types of arrays, whose shapes are stated at each use, and classes with read-only arrays."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Kind = TypeVar("Kind", bound=type[Any])
 def frozen(cls: Kind) -> Kind:
     """Make the arrays of a frozen dataclass or a NamedTuple read-only, in every copy too.
 
-    `copy` and `deepcopy` return the value itself, which cannot change. A pickle holds each array
-    once along the axes on which it repeats itself, and nothing that was derived from the fields.
+    `copy` and `deepcopy` return the value itself. A pickle stores an array once along axes on which
+    it repeats itself, and leaves out cached properties.
     """
     make = "__new__" if issubclass(cls, tuple) else "__init__"
     made = getattr(cls, make)
@@ -42,7 +42,7 @@ _HOLDING = (np.ndarray, tuple, dict)
 
 
 def lock(value: Any) -> None:
-    """Make arrays read-only: those in tuples and dictionaries too."""
+    """Make arrays read-only, also those in tuples and dictionaries."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, _HOLDING):
@@ -52,7 +52,7 @@ def lock(value: Any) -> None:
 
 
 class _Packed(NamedTuple):
-    """An array without the axes along which it repeats itself."""
+    """Array without its repetitions, for pickle."""
 
     once: npt.NDArray[Any]
     stored: tuple[int, ...]  # its shape without repetitions that take no memory
@@ -60,7 +60,6 @@ class _Packed(NamedTuple):
 
 
 def _reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
-    """Return the class and the content of a value, for pickle."""
     if isinstance(self, tuple):
         return _restored, (type(self), tuple(map(_packed, self)))
     cls, kept = type(self), {}
@@ -79,7 +78,6 @@ _COPYING: dict[str, Any] = {
 
 
 def _restored(cls: type[Any], content: Any) -> Any:
-    """Return the value that was pickled; it was checked when it was made."""
     content = _unpacked(content)
     lock(content)
     if issubclass(cls, tuple):
@@ -103,7 +101,6 @@ def _packed(value: Any) -> Any:
 
 
 def _repeats(whole: npt.NDArray[Any], first: npt.NDArray[Any], axis: int) -> bool:
-    """Return True if an array repeats itself, bit by bit, along an axis."""
     bits = f"u{whole.itemsize}"  # so that -0.0 is not 0.0, and NaN is NaN
     second = whole[(slice(None),) * axis + (slice(1, 2),)]
     return all((each.view(bits) == first.view(bits)).all() for each in (second, whole))
@@ -118,7 +115,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _inside(value: Any, change: Any) -> Any:
-    """Return a tuple or a dictionary with each value changed; anything else as it is."""
+    """Return a tuple or dictionary with `change` applied to each value. Return others unchanged."""
     if type(value) is dict:
         return {key: change(each) for key, each in value.items()}
     if type(value) is tuple:

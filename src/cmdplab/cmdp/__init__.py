@@ -1,4 +1,4 @@
-"""The problem: its arrays and checks, and the exact worth of a policy under a known kernel.
+"""Problems: their arrays, checks and files, and exact returns of policies under a known kernel.
 
 Plain NumPy. Nothing here learns or optimises. formats/ reads the files of other tools.
 """

@@ -89,10 +89,10 @@ class _Counted(_Cost):
 class AlmostSure(_Counted):
     """Limit P(C <= budget) = 1: no episode costs more than the budget.
 
-    cost : [X, A] or [H, X, A], in any units.
-    grid : the step in which costs are counted. None: it is found, or the costs are refused.
-    rounding : "up" to that grid, which keeps the budget. "down" gives at least the optimum, and
-    exceeds the budget by at most the rounding error of an episode.
+    cost : [X, A] or [H, X, A], in any units. grid : the unit in which costs are counted. None: it
+    is found, or the costs are refused. rounding : "up" to that grid, which never exceeds the
+    budget. "down" gives at least the optimum, and exceeds the budget by at most the rounding error
+    of an episode.
     """
 
     grid: float | None = None
@@ -140,10 +140,10 @@ class Chance(_Counted):
 class CVaR(_Cost):
     """Limit CVaR_level(C) <= bound on the mean cost of the worst share 1 - level of episodes.
 
-    CVaR_level(C) = min_z  z + E (C - z)_+ / (1 - level)        (Rockafellar and Uryasev)
+        CVaR_level(C) = min_z  z + E (C - z)_+ / (1 - level)        (Rockafellar and Uryasev)
 
-    Level 0 is the expectation; towards 1 it becomes the largest cost. `AlmostSure` explains cost,
-    grid and rounding.
+    Level 0 gives the mean cost. Levels near 1 approach the largest cost. `AlmostSure` explains
+    cost, grid and rounding.
     """
 
     level: float
@@ -158,7 +158,7 @@ class CVaR(_Cost):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Expected(_Counted):
-    """Limit E C <= budget on the mean cost, in any units; it needs no grid and no memory."""
+    """Limit E C <= budget on the mean cost, in any units. It needs no grid and no counter."""
 
     def __str__(self) -> str:
         return f"expected cost at most {self.budget:g}"
@@ -242,7 +242,7 @@ def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
 
 
 def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
-    """Return the problem without some of its constraints, given by their numbers from 1."""
+    """Return the problem without the constraints of these numbers, which count from 1."""
     kept = [n for n in range(1 + problem.constraints) if n not in constraints]
     limits = problem.threshold[[n - 1 for n in kept[1:]]]
     signals = problem.labels.signals

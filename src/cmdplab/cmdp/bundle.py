@@ -1,4 +1,4 @@
-"""The common part of problems with and without an end: sizes, kernel, changes and files."""
+"""Common base of problems with and without an end: sizes, kernel, changes and files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from cmdplab.types import Array, Mask, lock
 
 
 def check_problem(given: object) -> None:
-    """Refuse an object that is no problem."""
+    """Refuse an object that is not a problem."""
     if not isinstance(given, Bundle):
         raise InputError(f"the problem is {type(given).__name__}, not a CMDP")
 
 
 class Bundle:
-    """Arrays of a problem. If episodes end, [..., X, A] begins with an axis of steps."""
+    """Base class of problems. If episodes end, arrays [..., X, A] have an axis of H steps."""
 
     transition: Array | Sparse
     reward: Array  # [1 + N, ..., X, A]
@@ -37,27 +37,27 @@ class Bundle:
 
     @property
     def states(self) -> int:
-        """Return X."""
+        """Number of states, X."""
         return int(self.reward.shape[-2])
 
     @property
     def actions(self) -> int:
-        """Return A."""
+        """Number of actions, A."""
         return int(self.reward.shape[-1])
 
     @property
     def constraints(self) -> int:
-        """Return N."""
+        """Number of constraints, N."""
         return len(self.reward) - 1
 
     @property
     def units(self) -> Scales:
-        """Return the units of each reward, [1 + N], which convert values into them."""
+        """Units of the rewards, [1 + N], which convert values into the units of the source."""
         return Scales(self.labels.signal(n) for n in range(len(self.reward)))
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Return P as a `Kernel`, stored as a table or as lists."""
+        """Kernel P as a `Kernel`, which is a table or lists of successors."""
         given = self.transition
         if isinstance(given, Sparse):
             return given
@@ -65,14 +65,14 @@ class Bundle:
 
     @property
     def opened(self) -> Mask:
-        """Return the open actions as booleans: [H, X, A], or [X, A] without an end."""
+        """Open actions as booleans: [H, X, A], or [X, A] without an end."""
         if self.mask is not None:
             return self.mask
         return np.broadcast_to(np.array(True), self.reward.shape[1:])
 
     @cached_property
     def largest(self) -> Array:
-        """Return the largest absolute reward of each signal, [1 + N]."""
+        """Largest absolute value of each reward, [1 + N]."""
         rewards = self.reward[:, :1] if getattr(self, "repeated", False) else self.reward
         rewards = rewards.reshape(len(rewards), -1)
         return np.asarray(np.maximum(rewards.max(axis=1), -rewards.min(axis=1)))
@@ -83,7 +83,7 @@ class Bundle:
         reward: npt.ArrayLike | None = None,
         labels: Labels | None = None,
     ) -> Self:
-        """Return the problem with other thresholds [N], rewards (of the same shape) or names.
+        """Return the problem with other thresholds [N], rewards (of equal shape) or labels.
 
         The kernel is shared: it is neither copied nor checked again.
         """
@@ -109,33 +109,32 @@ class Bundle:
 
     @staticmethod
     def _check_rewards(reward: Array) -> None:
-        """Refuse rewards that a problem of this kind cannot have."""
+        """Refuse rewards outside the range that the class allows."""
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as a compressed .npz (never pickle), whole or not at all."""
+        """Write the problem to a compressed .npz file, atomically and without pickle."""
         write_sealed_npz(path, self._arrays())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a problem that `save` wrote; refuse any other file."""
+        """Read a problem from a file of `save`. Refuse any other file."""
         return cls.from_arrays(read_sealed_npz(path, FILED), path)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> Self:
-        """Return the problem whose arrays were read from the file `path`."""
+        """Return the problem of the arrays in a file. path : the file, for errors."""
         raise NotImplementedError
 
     def _arrays(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def _keep(self, **fields: Any) -> None:
-        """Set fields of a frozen problem; its arrays are read-only from here on."""
+        """Set fields of a frozen problem, and make their arrays read-only."""
         lock(fields)
         vars(self).update(fields)
 
     def _told(self, first: tuple[str, str], start: str, kernel: str) -> tuple[str, display.Facts]:
-        """Return the title and the facts that problems of both kinds show."""
         facts = [
             first,
             ("states", f"{self.states:,}"),
@@ -157,7 +156,7 @@ FILED = ("format", "name", "start", "reward", "threshold", "mask", "labels", "di
 
 
 def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
-    """Return the named arrays of a file with this kernel."""
+    """Return the arrays by name with which a file stores a kernel."""
     if isinstance(kernel, Sparse):
         return {"successor": kernel.successor, "probability": kernel.probability}
     return {"transition": kernel}
@@ -166,10 +165,10 @@ def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
 def filed(
     path: object, what: str, arrays: Mapping[str, Any], formats: tuple[str, ...], *more: str
 ) -> dict[str, Any]:
-    """Return the fields that problems with and without an end share, from the arrays of a file.
+    """Return the fields that all problems share, by name, from the arrays of a file.
 
-    what, formats : the kind of file in an error, and its accepted formats.
-    more : further arrays that the file must have. A file that lacks an array is refused.
+    path, what, formats : the file, its kind and its accepted formats. more : names of further
+    arrays that the file must have. A file that lacks an array is refused.
     """
     kernel = ("successor", "probability") if "successor" in arrays else ("transition",)
     check_format(
@@ -192,9 +191,9 @@ def filed(
 def check_format(
     path: object, what: str, arrays: Mapping[str, Any], needed: set[str], formats: tuple[str, ...]
 ) -> None:
-    """Refuse arrays of a file that lack a needed one or have none of the accepted formats.
+    """Refuse arrays of a file that lack a needed name or have none of the accepted formats.
 
-    what : the kind of file, in the error.
+    path, what : the file and its kind, for errors.
     """
     missing = {"format", *needed} - arrays.keys()
     if missing or str(arrays["format"]) not in formats:

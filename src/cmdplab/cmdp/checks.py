@@ -1,4 +1,4 @@
-"""Checks of the arrays of a problem and of a policy: each error names the place.
+"""Checks of the arrays of problems and policies. Each error names the place.
 
 `what` is the name of an array in an error, and `labels` are the names of states and actions.
 """
@@ -22,9 +22,9 @@ POLICY_TOLERANCE = 1e-9  # largest difference of a row's sum from 1; rows are no
 
 
 def floats(what: str, values: npt.ArrayLike) -> Array:
-    """Return a copy of the values as float64; refuse other values than real numbers.
+    """Return a copy of the values as float64. Refuse values that are not real numbers.
 
-    Matrices of SciPy are written out.
+    Matrices of SciPy become dense.
     """
     try:
         if hasattr(values, "toarray"):
@@ -44,8 +44,8 @@ def kernel_rows(
 ) -> Array | Sparse:
     """Return a kernel as lists of successors or as a table, in float64.
 
-    Matrices [X, X] of SciPy, one for each action, become lists and are never written out. mask :
-    [X, A]; the rows of closed pairs need not be distributions.
+    Matrices [X, X] of SciPy, one for each action, become lists and are never made dense. mask : [X,
+    A]; the rows of closed pairs need not be distributions.
     """
     if isinstance(kernel, Sparse):
         return kernel
@@ -132,7 +132,7 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
 
 
 def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return a mask of 0 and 1 as booleans, because Gymnasium's masks are int8; keep others."""
+    """Return a mask of 0 and 1 as booleans. Return any other array unchanged, for later checks."""
     given = np.asarray(mask)
     if given.dtype.kind in "iu" and given.size and ((given == 0) | (given == 1)).all():
         return given.astype(np.bool_)
@@ -174,9 +174,9 @@ def check_finite(what: str, array: Array) -> None:
 def checked_policy(
     what: str, policy: npt.ArrayLike, opened: Mask, labels: Labels | None = None
 ) -> Array:
-    """Return a policy as float64 in the shape of `opened`, the open actions.
+    """Return a policy as float64. Refuse a shape other than that of `opened`, the open actions.
 
-    A row that is no distribution over the open actions is refused.
+    A row that is not a distribution over the open actions is refused too.
     """
     array = floats(what, policy)
     if array.shape != opened.shape:
@@ -188,7 +188,7 @@ def checked_policy(
 
 
 def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> None:
-    """Refuse an array [..., A] with a row that is no distribution.
+    """Refuse an array [..., A] with a row that is not a distribution.
 
     axes : a letter for each axis: h step, k counter, x state, a action.
     """
@@ -220,7 +220,7 @@ def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels)
 
 
 def checked_start(start: int, states: int) -> int:
-    """Return the number of the start state; refuse a number that is no state."""
+    """Return the start state as an `int`. Refuse a number outside 0..states - 1."""
     if not is_whole(start) or not 0 <= start < states:
         raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
     return int(start)

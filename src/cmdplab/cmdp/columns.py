@@ -1,4 +1,4 @@
-"""Tables of any kind as columns of names and numbers.
+"""Tables of several kinds as columns of names and numbers.
 
 A table is a CSV file, a pandas `DataFrame`, a list of dictionaries, or a dictionary of columns.
 An error names its row: rows of data are counted from 1, and lines of a file as in an editor.
@@ -29,7 +29,7 @@ class Columns(NamedTuple):
     rows: list[str]  # "row 3", or "line 4" of a file
 
     def column(self, name: str, advice: str = "") -> list[Any]:
-        """Return the cells of a column; refuse an unknown name, with known names and `advice`."""
+        """Return the cells of a column. Refuse an unknown name; `advice` ends the error."""
         if name not in self.values:
             has = ", ".join(self.values)
             raise InputError(f"the table has no column {name!r}; it has {has}{advice}")
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(table: Any) -> Columns:
-    """Return the columns of a table of any of these kinds."""
+    """Return the columns of a table of any kind in this module."""
     if isinstance(table, str | Path):
         return _of_file(table)
     if hasattr(table, "columns") and hasattr(table, "to_dict"):  # pandas
@@ -53,7 +53,7 @@ def columns_of(table: Any) -> Columns:
 
 
 def _of_frame(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a DataFrame, with None for each missing value of pandas."""
+    """Return the columns of a DataFrame. A missing value becomes None."""
     names = [str(name) for name in table.columns]
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
@@ -91,7 +91,6 @@ def _of_file(path: str | Path) -> Columns:
 
 
 def _text(row: str, column: str, cell: Any) -> str:
-    """Return a cell as text, which is empty for a missing cell."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, float | np.floating) and cell.is_integer():
@@ -102,7 +101,7 @@ def _text(row: str, column: str, cell: Any) -> str:
 
 
 def names(given: Columns, column: str) -> list[str]:
-    """Return the cells of a column as names; refuse an empty or unprintable cell."""
+    """Return the cells of a column as names. Refuse empty and unprintable cells."""
     found = []
     for row, cell in zip(given.rows, given.column(column), strict=True):
         text = _text(row, column, cell).strip()
@@ -136,7 +135,7 @@ def places(
 
 
 def repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
-    """Return the indices of the first repeated key and its first occurrence; None if all differ."""
+    """Return the indices of the first repeated key and its first occurrence, or None."""
     seen: dict[Hashable, int] = {}
     for n, key in enumerate(keys):
         if seen.setdefault(key, n) != n:
@@ -145,7 +144,7 @@ def repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
 
 
 def numbers(given: Columns, column: str) -> Array:
-    """Return the cells of a column as finite numbers; refuse other cells."""
+    """Return the cells of a column as finite numbers. Refuse other cells."""
     found = np.empty(len(given.rows))
     for n, cell in enumerate(given.column(column)):
         try:
@@ -160,7 +159,7 @@ def numbers(given: Columns, column: str) -> Array:
 
 
 def probabilities(given: Columns, tolerance: float) -> Array:
-    """Return the column of probabilities; refuse numbers outside [0, 1 + tolerance]."""
+    """Return the column "probability". Refuse numbers outside [0, 1 + tolerance]."""
     found = numbers(given, "probability")
     wrong = np.flatnonzero(~((found >= 0.0) & (found <= 1.0 + tolerance)))
     if len(wrong):
@@ -169,19 +168,19 @@ def probabilities(given: Columns, tolerance: float) -> Array:
 
 
 def ordered(names: list[str]) -> list[str]:
-    """Return the distinct names in the order of appearance; names "0".."n - 1" in numeric order."""
+    """Return the distinct names by first appearance. Names "0".."n - 1" get numeric order."""
     found = list(dict.fromkeys(names))
     numbers = [str(n) for n in range(len(found))]
     return numbers if set(found) == set(numbers) else found
 
 
 def kept(names: list[str]) -> tuple[str, ...]:
-    """Return the names, or () if they are the numbers themselves."""
+    """Return the names as labels. Return () if they are "0".."n - 1" in order."""
     return () if names == [str(n) for n in range(len(names))] else tuple(names)
 
 
 def limits(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return {column: limit} of utilities or costs (`what`); refuse anything but a mapping."""
+    """Return {column: limit} from `given`. Refuse any other type. what : "utilities" or "costs"."""
     if not isinstance(given, Mapping | None):
         raise InputError(f"the {what} are {given!r}, not columns with their limits")
     return dict(given or {})

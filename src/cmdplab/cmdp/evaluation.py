@@ -1,7 +1,4 @@
-"""Policies on a problem: their rows are checked here, and exact.py computes their returns.
-
-exact.py checks nothing, and the engines are tested against it.
-"""
+"""Evaluation of policies on a known problem. The policy is checked here, exact.py computes."""
 
 from __future__ import annotations
 
@@ -41,12 +38,12 @@ class Evaluation(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Return V[r^0]."""
+        """Return of the objective, V[r^0]."""
         return float(self.returns[0])
 
     @property
     def utility(self) -> Array:
-        """Return V[r^n] of the utilities, [N]."""
+        """Returns V[r^n] of the utilities, [N]."""
         return self.returns[1:]
 
 
@@ -78,7 +75,7 @@ def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike) -> Evaluatio
 
 
 def counter_of(policy: Any) -> Memory | None:
-    """Return the counter of a `Policy`; arrays have none."""
+    """Return the counter of a `Policy`, or None. Arrays have no counter."""
     return policy.counter if hasattr(policy, "counter") else None
 
 
@@ -114,7 +111,7 @@ def fitted(problem: CMDP | StationaryCMDP, policy: Any) -> Array:
 
 
 def _completed(problem: CMDP, policy: Any) -> Array | None:
-    """Return the rows of a policy that lacks states and steps in which nothing is decided.
+    """Return the rows of a policy completed by states and steps in which no action matters.
 
     The policy may lack the last states, and the first steps if only such states are reached then.
     In any other case return None, and the checks accept or refuse the policy itself.
@@ -133,7 +130,7 @@ def _completed(problem: CMDP, policy: Any) -> Array | None:
 
 
 def _undecided(problem: CMDP, first: int) -> bool:
-    """Return True if all open actions do and earn the same in each state from `first` on."""
+    """Return True if all open actions are equivalent in each state from `first` on."""
     earned, opened = problem.reward[:, :, first:], problem.opened[:, first:]
     low = np.where(opened, earned, np.inf).min(axis=-1)
     high = np.where(opened, earned, -np.inf).max(axis=-1)
@@ -165,7 +162,6 @@ def _sizes(one: Any) -> str:
 
 
 def _check_names(problem: CMDP | StationaryCMDP, policy: Any) -> None:
-    """Refuse other names of the policy than of the problem, if both have names."""
     for what in ("state", "action", "step"):
         both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
         if what == "step" and len(both[0]) < len(both[1]):

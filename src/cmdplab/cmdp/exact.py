@@ -42,12 +42,12 @@ def earned(problem: CMDP, pairs: Array) -> Array:
 
 
 def gap(optimum: Any, value: Any) -> Any:
-    """Return V* - V^pi[r^0] of an optimum and a value, numbers or arrays (Section 2.2)."""
+    """Return V* - V^pi[r^0] from the optimum V* and a value, numbers or arrays (Section 2.2)."""
     return optimum - value
 
 
 def violation(threshold: Any, utility: Any) -> Any:
-    """Return b^n - V^pi[r^n], numbers or arrays, which is above zero if a threshold is missed."""
+    """Return b^n - V^pi[r^n], positive if a threshold is missed, for numbers or arrays."""
     return threshold - utility
 
 
@@ -74,7 +74,7 @@ def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
 
 
 def even(opened: Mask) -> Array:
-    """Return the policy [..., A] that takes every open action with equal probability."""
+    """Return the policy [..., A] that takes all open actions with equal probability."""
     return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
 
 

@@ -1,9 +1,9 @@
 """Exact quantities of a stationary policy: visits, returns, values. Plain NumPy and SciPy.
 
-A policy is an array [X, A] with pi(a | x), and P_pi [X, X] is the chain of states that it makes. J
-is the discounted or average return, as the criterion of the problem says. Discounted visits sum to
-1 / (1 - gamma). Visits of an average are shares of time, and sum to 1. Chains may be periodic and
-have several recurrent classes. Nothing is checked here: `evaluate` does that.
+A policy is an array [X, A] with pi(a | x). P_pi [X, X] is its transition matrix between states. J
+is the discounted or average return, by the criterion of the problem. Discounted visits sum to
+1 / (1 - gamma). For averages, visits are long-run frequencies and sum to 1. Chains may be periodic
+and have several recurrent classes. Nothing is checked here: `evaluate` does that.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def ahead(problem: StationaryCMDP, value: Array) -> Array:
 
 
 def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -> Visits:
-    """Return the visits of a policy [X, A]: d = start + gamma d P_pi, or shares of time.
+    """Return the visits of a policy [X, A]: d = start + gamma d P_pi, or long-run frequencies.
 
-    Shares of time are the limit of 1/T sum_t P(x_t = x). begun : [X], visits of a similar policy,
-    from which an iteration may begin.
+    The frequencies are the limit of 1/T sum_t P(x_t = x). begun : [X], visits of a similar policy,
+    at which an iteration may begin.
     """
     if not isinstance(problem.criterion, Discounted):
         return _long_run(chain(problem, policy), np.asarray(problem.start))
@@ -80,7 +80,7 @@ def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
 
 
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
-    """Return the solution d [X] of d = start + gamma follow d; an iteration starts at `begun`."""
+    """Return the solution d [X] of d = start + gamma follow d. begun : a first guess, or None."""
     X = len(start)
     # Sweeps keep the sum of d, so that only its shape has to converge.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
@@ -104,7 +104,7 @@ def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Arr
 def _swept(
     follow: sparse.csr_array, gamma: float, start: Array, found: Array, most: int
 ) -> tuple[Array, bool]:
-    """Return d after at most `most` sweeps d -> start + gamma follow d, and True if d settled."""
+    """Return d after at most `most` sweeps d -> start + gamma follow d, and True if d converged."""
     for _ in range(most):
         following = start + gamma * (follow @ found)
         moved, found = np.abs(following - found).sum(), following
@@ -125,7 +125,6 @@ def recurrent(follow: Any) -> list[Indices]:
 
 
 def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
-    """Return the shares of time [X] of a chain, and the visits of states that are left for ever."""
     classes = recurrent(follow)
     closed = np.concatenate(classes)
     passing = np.setdiff1d(np.arange(len(start)), closed)
@@ -155,7 +154,7 @@ def _invariant(follow: sparse.csr_array) -> Array:
 
 
 class _Factorised(NamedTuple):
-    """Equations of a `Passage` with many states, solved by a sparse factorisation."""
+    """Equations like those of `Passage`, for many states, solved by a sparse factorisation."""
 
     factors: Any
 
@@ -169,7 +168,7 @@ class _Factorised(NamedTuple):
 
 
 def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
-    """Return the equations for states [n] that are left for ever, from their rows [n, X]."""
+    """Return the linear equations for n transient states, from their rows [n, X]."""
     outside = np.ones(rows.shape[1], dtype=np.bool_)
     outside[states] = False
     inner, out = rows[:, states], np.asarray(rows[:, outside].sum(axis=1))
@@ -182,7 +181,6 @@ def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
 
 
 def _row(follow: Any, state: int) -> Any:
-    """Return the row of one state of a chain as a dense array [X]."""
     row = follow[[state]]
     return (row.toarray() if isinstance(row, sparse.csr_array) else row)[0]
 
@@ -260,9 +258,9 @@ def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arr
 def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
     """Return r - g + P h and the change of the gain by one action, [1 + N, X, A] each.
 
-    g and h are gain and bias of a policy [X, A]. The first is the advantage of an action over the
-    average, if the policy continues unchanged. It has a meaning only if the second is zero:
-    otherwise one of the actions is better for ever.
+    g and h are gain and bias of a policy [X, A]. The first result is the advantage of one action,
+    if the policy follows afterwards. It has a meaning only if the second result is zero: otherwise
+    one of the actions has a larger average.
     """
     gains, biases = gains_and_biases(problem, policy)
     values = [
@@ -274,7 +272,7 @@ def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arra
 
 
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi J[r] of a discounted reward r [X, A], and a deterministic policy [X, A]."""
+    """Return max_pi J[r] for a discounted reward r [X, A], and an optimal deterministic policy [X, A]."""
     states = np.arange(problem.states)
     policy = np.zeros(reward.shape)
     policy[states, np.argmax(problem.opened, axis=1)] = 1.0

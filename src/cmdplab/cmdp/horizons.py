@@ -1,11 +1,11 @@
-"""Conversions of problems without an end, or with a random start, to episodes from one state.
+"""Conversion of problems without an end, or with a random start, to episodes from one state.
 
 - Discounted: V[r] = E sum_{h >= 0} gamma^h r(x_h, a_h) is cut after H steps; r_h = gamma^h r.
-- Average: lim 1/H E sum_{h < H} r(x_h, a_h) becomes the sum itself, with thresholds H b.
+- Average: lim 1/H E sum_{h < H} r(x_h, a_h) becomes the sum of H steps, with thresholds H b.
 - A random start: one more step at the beginning, in one more state without reward.
 
-Optimal policies of an episode depend on the step. A deterministic policy may attain an optimum here
-that needs a random stationary policy in the infinite problem.
+Optimal policies of an episode may depend on the step. A deterministic policy may be optimal here,
+where the problem without an end needs a randomised stationary one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Truncated(NamedTuple):
 
 
 def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
-    """Return a problem of episodes unchanged; refuse one without an end, and other objects."""
+    """Return a problem with a horizon unchanged. Refuse one without an end, and other objects."""
     check_problem(problem)
     if isinstance(problem, CMDP):
         return problem
@@ -196,7 +196,7 @@ def with_random_start(
 
 
 class _Tree(NamedTuple):
-    """States X, X + 1, ... that draw the first state; the first row is the root and the start."""
+    """States X, X + 1, ... that draw the first state. The first row is the root, the start state."""
 
     states: Array  # [T, S], the successors of each state, as whole numbers
     weights: Array  # [T, S], their probabilities
@@ -204,7 +204,7 @@ class _Tree(NamedTuple):
 
 
 def _tree(first: Array, most: int) -> _Tree:
-    """Return the tree that draws from a distribution [X], with at most `most` successors each."""
+    """Return the tree that draws from a distribution [X]. Each state has at most `most` successors."""
     nodes, weights, height = np.flatnonzero(first), first[first > 0.0], 1
     groups: list[tuple[Indices, Array]] = []  # of each level, the lowest first
     while len(nodes) > most:
@@ -245,7 +245,6 @@ def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
 
 
 def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
-    """Return a table of real numbers, [X, A, X] or [H, X, A, X], or the given lists."""
     rows = kernel_rows(kernel)
     check_axes(rows)
     return rows
@@ -254,9 +253,10 @@ def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
 def _with_states_more(
     rows: npt.NDArray[Any], more: npt.NDArray[Any], width: int, height: int
 ) -> Array:
-    """Return rows [X, A, K] or [H, X, A, K] and those of T more states [T, K'], each `width` long.
+    """Return rows [X, A, K] or [H, X, A, K] with T more states added. Rows have `width` places.
 
-    Rows of H steps become rows of H + height steps. Rows before the first old step are never used.
+    more : [T, K'], the rows of the new states. height : number of new steps before the old ones.
+    Old states have no used rows there.
     """
     steps = () if rows.ndim == 3 else (len(rows) + height,)
     states, actions, places = rows.shape[-3:]
@@ -267,7 +267,6 @@ def _with_states_more(
 
 
 def _later(steps: int, height: int) -> list[int]:
-    """Return the old step of each new step; the first old step stands for the `height` new ones."""
     return [0] * height + list(range(steps))
 
 

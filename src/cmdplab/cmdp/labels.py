@@ -1,7 +1,7 @@
 """Names of states, actions and steps, and units of rewards.
 
-Arrays hold numbers only. Labels turn a number into a name for tables, policies, figures and
-sentences, and a given name into a number. "Ours" are values in the units of a problem's arrays.
+Arrays hold numbers only. Labels convert numbers to names for tables, policies, figures and
+sentences, and names to numbers. "Ours" are values in the units of a problem's arrays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Scale(NamedTuple):
 
     @property
     def cost(self) -> bool:
-        """Return True if the source counts a cost, which must stay below its limit."""
+        """True if the source counts a cost, which must stay below its limit."""
         return self.factor < 0.0
 
     def difference(self, ours: Any) -> Any:
@@ -97,15 +97,15 @@ class Labels:
         object.__setattr__(self, "signals", signals)
 
     def state(self, x: int) -> str:
-        """Return the name of a state, or its number without names."""
+        """Return the name of state x, or its number if it has no name."""
         return self.states[x] if self.states else str(x)
 
     def action(self, a: int) -> str:
-        """Return the name of an action, or its number without names."""
+        """Return the name of action a, or its number if it has no name."""
         return self.actions[a] if self.actions else str(a)
 
     def step(self, h: int) -> str:
-        """Return the name of a step, or its number without names."""
+        """Return the name of step h, or its number if it has no name."""
         return self.steps[h] if self.steps else str(h)
 
     def signal(self, n: int) -> Scale:
@@ -115,15 +115,15 @@ class Labels:
         return Scale("objective" if n == 0 else f"constraint {n}")
 
     def find_state(self, given: int | str, states: int) -> int:
-        """Return the number of a state, given by name or number."""
+        """Return the number of a state from its name or number. states : X."""
         return _found("state", given, self.states, states)
 
     def find_action(self, given: int | str, actions: int) -> int:
-        """Return the number of an action, given by name or number."""
+        """Return the number of an action from its name or number. actions : A."""
         return _found("action", given, self.actions, actions)
 
     def find_step(self, given: int | str, steps: int) -> int:
-        """Return the number of a step, given by name or number."""
+        """Return the number of a step from its name or number. steps : H."""
         return _found("step", given, self.steps, steps)
 
     def place(self, axes: str, index: Sequence[int]) -> str:
@@ -144,16 +144,16 @@ class Labels:
         return ", ".join(found)
 
     def along(self, axis: str) -> tuple[str, ...]:
-        """Return the names along an axis h, x or a; () without names."""
+        """Return the names along the axis "h", "x" or "a", or () if there are none."""
         return {"h": self.steps, "x": self.states, "a": self.actions}.get(axis, ())
 
     def to_json(self) -> str:
-        """Return the labels as one line of JSON, from which `from_json` makes equal labels."""
+        """Return the labels as one line of JSON, which `from_json` reads."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Labels:
-        """Return the labels of a line that `to_json` made; refuse other text."""
+        """Return the labels of a line of `to_json`. Refuse other text."""
         values: Any = parse_json(text, "the labels")
         if not isinstance(values, dict) or not set(values) <= set(cls.__dataclass_fields__):
             raise InputError("the labels must be an object of states, actions, steps and signals")
@@ -183,14 +183,12 @@ def checked_labels(
 
 
 def _listed(what: str, given: object) -> tuple[Any, ...]:
-    """Return the items of a list of names; refuse a text and other objects."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InputError(f"labels: {what} must be a list of names, not {shown(given)}")
     return tuple(given)
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
-    """Return a list of names as a tuple; refuse names that repeat or cannot be printed."""
     names = _listed(what, given)
     seen: set[str] = set()
     for each in names:
@@ -212,13 +210,13 @@ def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> in
 
 
 def choices(what: str, names: tuple[str, ...], size: int) -> str:
-    """Return the numbers and the first names as the end of a sentence."""
+    """Return a phrase with the numbers 0..size - 1 and the first names. what : for instance "state"."""
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")
 
 
 def unused(word: str, names: tuple[str, ...]) -> str:
-    """Return the word with as many primes as make it none of the names."""
+    """Return the word with as many primes (') as make it differ from all names."""
     while word in names:
         word += "'"
     return word

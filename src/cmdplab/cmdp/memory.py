@@ -1,11 +1,11 @@
-"""The memory of a policy: a counter beside the state, and the exact chain of both.
+"""Memory of a policy: a counter beside the state, and exact values on the chain of both.
 
 A policy that never exceeds a budget must know the cost so far. A policy with a counter of K levels
-plays pi_h(a | k, x), where k is the level of the counter, which the policy computes itself:
+plays pi_h(a | k, x). The policy itself updates the level k of its counter:
 
     k_{h+1} = clip(k_h + step_h(x_h, a_h), 0, K - 1)
 
-Several counters are one memory, whose level is the number of their combination.
+Several counters form one memory, whose level is the number of the combination of their levels.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Counter:
 
     @property
     def every_sum(self) -> Indices:
-        """Return the sum that each level stands for: [K]."""
+        """Sum that each level represents, [K]."""
         return np.arange(self.levels) if self.sums is None else self.sums
 
     def at(self, h: int) -> Indices:
@@ -125,17 +125,17 @@ class Counters:
 
     @property
     def step(self) -> Indices:
-        """Return the increments of every part, [parts, H, X, A] or [parts, X, A]."""
+        """Increments of every part, [parts, H, X, A] or [parts, X, A]."""
         return np.stack([each.step for each in self.parts])
 
     @property
     def levels(self) -> int:
-        """Return the number of combinations of levels."""
+        """Number of combinations of levels."""
         return prod(each.levels for each in self.parts)
 
     @property
     def start(self) -> int:
-        """Return the number of the combination before the first step."""
+        """Number of the combination before the first step."""
         return int(self.joined([each.start for each in self.parts]))
 
     def joined(self, levels: Sequence[npt.ArrayLike]) -> Indices:
@@ -211,10 +211,7 @@ def counted_action_values(problem: CMDP, policy: Array, counter: Memory, reward:
 
 
 def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
-    """Return the probability of each level of the counter after the last step, [K].
-
-    policy : [H, K, X, A].
-    """
+    """Return the probability of each level after the last step, [K]. policy : [H, K, X, A]."""
     last = counted_occupancy(problem, policy, counter)[-1]
     return np.asarray(
         mass_by_next_level(last, counter.next_levels(problem.horizon - 1)).sum(axis=(1, 2))
@@ -222,7 +219,7 @@ def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
-    """Return the given level after a check, or the level of the start for None."""
+    """Return the level `given` after a check, or the start level for None."""
     if given is None:
         return counter.start
     level = whole_number("the counter", given)
@@ -232,10 +229,10 @@ def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
 
 
 def drawn(row: Array, uniform: float) -> int:
-    """Draw an action from a row of probabilities [A] with a uniform number u, by inverse CDF.
+    """Return the action that a uniform number draws from probabilities [A], by inverse CDF.
 
-    It is the action a with F(a - 1) <= u < F(a), where F are the sums of the row. Its probability
-    is positive.
+    It is the action a with F(a - 1) <= uniform < F(a), where F is the cumulative distribution. Its
+    probability is positive.
     """
     possible = np.flatnonzero(row)
     found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
@@ -243,9 +240,9 @@ def drawn(row: Array, uniform: float) -> int:
 
 
 class Actor:
-    """Player of a policy in an episode: called with a state, it returns an action.
+    """Player of a policy: called with a state, it returns an action and goes on to the next step.
 
-    The seed decides every draw. An actor plays one sequence of episodes; `reset` begins the next.
+    The seed determines every draw. `reset` begins the next episode.
     """
 
     def __init__(self, policy: Any, seed: int = 0) -> None:
@@ -256,12 +253,12 @@ class Actor:
         self.reset()
 
     def reset(self) -> None:
-        """Begin the next episode; draws go on."""
+        """Begin the next episode. The random numbers continue."""
         self.step = 0
         self.count = None if self.policy.counter is None else self.policy.counter.start
 
     def __call__(self, state: State) -> State:
-        """Return the action of one step: a number for the number of a state, a name for a name."""
+        """Return the action of one step: a number for a state's number, a name for a state's name."""
         policy, h = self.policy, self.step
         if policy.horizon and h >= policy.horizon:
             raise InputError(f"the episode is over after {h} steps: reset() begins the next one")

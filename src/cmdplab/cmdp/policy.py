@@ -1,4 +1,4 @@
-"""The policy: an action or probabilities for every state, with names, files and an actor.
+"""Policies: action probabilities for every state, with names, files and an actor.
 
 NumPy accepts a policy wherever it accepts an array.
 """
@@ -104,32 +104,32 @@ class Policy(NDArrayOperatorsMixin):
 
     @property
     def horizon(self) -> int:
-        """Return H, or 0 if the policy is the same at every step."""
+        """Horizon H, or 0 if the policy is the same at every step."""
         return len(self.array) if "h" in self.axes else 0
 
     @property
     def states(self) -> int:
-        """Return X."""
+        """Number of states, X."""
         return int(self.array.shape[-2])
 
     @property
     def actions(self) -> int:
-        """Return A."""
+        """Number of actions, A."""
         return int(self.array.shape[-1])
 
     @property
     def stationary(self) -> bool:
-        """Return True if the policy is the same at every step."""
+        """True if the policy is the same at every step."""
         return not self.horizon
 
     @property
     def axes(self) -> str:
-        """Return a letter for each axis of the array: h step, k counter, x state, a action."""
+        """Letters of the axes of the array: h step, k counter, x state, a action."""
         return axes_of(self.array, self.counter)
 
     @property
     def randomised(self) -> int:
-        """Return the number of rows with more than one action of positive probability."""
+        """Number of rows in which several actions have positive probability."""
         return int(np.count_nonzero(np.count_nonzero(self.array, axis=-1) > 1))
 
     # Actions.
@@ -178,7 +178,7 @@ class Policy(NDArrayOperatorsMixin):
         return self.labels.action(a) if isinstance(state, str) else a
 
     def start(self, seed: int = 0) -> Actor:
-        """Return an actor at the beginning of an episode, which remembers step and counter."""
+        """Return an actor at the beginning of an episode. seed : of its draws."""
         return Actor(self, seed)
 
     # Tables and files.
@@ -195,7 +195,7 @@ class Policy(NDArrayOperatorsMixin):
         return written_rows(self.array, self.axes, self.labels, kept)
 
     def to_frame(self, problem: CMDP | StationaryCMDP | None = None) -> Any:
-        """Return `to_table` as a DataFrame of pandas, which must be installed."""
+        """Return the table of `to_table` as a pandas DataFrame. It needs pandas."""
         try:
             import pandas as pd
         except ImportError:
@@ -229,7 +229,7 @@ class Policy(NDArrayOperatorsMixin):
 
     @classmethod
     def load(cls, path: str | Path, problem: CMDP | StationaryCMDP | None = None) -> Policy:
-        """Read what `save` wrote; .csv and .json need the problem, for its sizes and names."""
+        """Read a policy from a file of `save`. Files .csv and .json need the problem."""
         try:
             return cls(*policy_files.read(path, problem))
         except InputError as error:
@@ -268,7 +268,6 @@ class Policy(NDArrayOperatorsMixin):
 
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
-    """Return the labels of a problem for a policy of [X, A] = `size` and this number of steps."""
     if isinstance(labels, Labels) and labels.steps and not steps:
         labels = replace(labels, steps=())
     return checked_labels(labels, size, steps, None)
@@ -283,7 +282,6 @@ def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
 
 
 def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:
-    """Refuse a counter whose levels, states or actions differ from those of the policy."""
     if counter is None:
         return
     if not isinstance(counter, Memory):

@@ -39,7 +39,7 @@ LARGEST = 500_000_000  # the most numbers of a policy: 4 GB
 
 
 def axes_of(array: Array, counter: Memory | None) -> str:
-    """Return a letter for each axis of a policy: h step, k counter, x state, a action."""
+    """Return the letters of the axes of a policy: h step, k counter, x state, a action."""
     memory = "" if counter is None else "k"
     return ("h" if array.ndim == 3 + len(memory) else "") + memory + "xa"
 
@@ -61,10 +61,10 @@ def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = No
 
 
 def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None = None) -> Array:
-    """Return the probabilities of a policy's table, for the sizes and names of a problem.
+    """Return the probabilities in a policy's table, with the axes of `axes_of`.
 
-    columns.py lists the kinds of tables. Without a column "step" the policy is stationary. With a
-    counter, the table has a column of its levels.
+    problem : for sizes and names. `columns.columns_of` lists the kinds of tables. Without a column
+    "step" the policy is stationary. A policy with a counter needs the column "counter".
     """
     check_problem(problem)
     given, opened = columns_of(table), problem.opened
@@ -95,7 +95,7 @@ def _fill(
     problem: CMDP | StationaryCMDP,
     counter: Memory | None,
 ) -> None:
-    """Give equal probabilities to states that the table lacks, if the policy never reaches them.
+    """Set equal probabilities in states that the table lacks, if the policy never reaches them.
 
     Refuse a table that lacks a state the policy reaches, or whose rows have a wrong sum.
     """
@@ -127,8 +127,7 @@ def _fill(
 def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
     """Return True for the rows that a policy reaches with positive probability, [H, K, X].
 
-    The axes of steps and levels are missing where the policy, an array with or without them, lacks
-    them.
+    array : the policy. The axes of steps and levels are absent if it lacks them.
     """
     if isinstance(problem, StationaryCMDP):
         return _reached_without_end(problem, array, counter)
@@ -144,7 +143,7 @@ def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None
 
 
 def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
-    """Return booleans [X] or [K, X]: True for states that some path from the start reaches."""
+    """Return booleans [X] or [K, X]: True for states that a path from the start reaches."""
     rows = array[None] if counter is None else array
     here = np.zeros(rows.shape[:-1], dtype=bool)
     here[0 if counter is None else counter.start] = np.asarray(problem.start) > 0.0
@@ -164,7 +163,7 @@ COUNTER = ("counter_step", "counter", "counter_sums")
 
 
 class Parts(NamedTuple):
-    """Fields of a policy, as a file holds them."""
+    """Fields of a policy in a file."""
 
     array: Array
     labels: Labels
@@ -173,7 +172,7 @@ class Parts(NamedTuple):
 
 
 def write(path: str | Path, policy: Parts) -> None:
-    """Write a policy, whole or not at all, in the format of the ending of the path."""
+    """Write a policy to a file, atomically. The ending of the path gives the format."""
     kind = Path(path).suffix
     if kind == ".npz":
         names = {"format": FORMAT, "name": policy.name}
@@ -194,7 +193,7 @@ def write(path: str | Path, policy: Parts) -> None:
 
 
 def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
-    """Read a policy that `write` wrote; .csv and .json files need the problem."""
+    """Read a policy from a file of `write`. Files .csv and .json need the problem."""
     kind = Path(path).suffix
     if kind not in (".csv", ".json"):
         arrays = read_sealed_npz(path, ("format", "name", "probability", "labels", *COUNTER))
@@ -231,7 +230,6 @@ def _from_written(values: Any, problem: CMDP | StationaryCMDP) -> Parts:
 
 
 def _counter_arrays(counter: Memory | None) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a counter in a file."""
     if counter is None:
         return {}
     parts = counter.parts if isinstance(counter, Counters) else (counter,)
@@ -247,7 +245,6 @@ def _counter_arrays(counter: Memory | None) -> dict[str, npt.NDArray[Any]]:
 
 
 def _counter(arrays: Mapping[str, npt.NDArray[Any]]) -> Memory | None:
-    """Return the counter that `_counter_arrays` describes, or None if there is none."""
     if not any(name in arrays for name in COUNTER):
         return None
     if "counter_step" not in arrays or "counter" not in arrays:

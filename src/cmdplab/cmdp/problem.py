@@ -1,7 +1,8 @@
-"""A finite-horizon constrained Markov decision process as a frozen bundle of arrays.
+"""CMDP with a finite horizon as a frozen class of arrays.
 
-maximise V[r^0] subject to V[r^n] >= b^n for n = 1..N, over policies pi_h(a | x), where V[r] is the
-expected sum of r over one episode of H steps from the start state (paper, Section 2).
+    maximise V[r^0] subject to V[r^n] >= b^n for n = 1..N, over policies pi_h(a | x)
+
+V[r] is the expected sum of r over one episode of H steps from the start state (paper, Section 2).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class CMDP(Bundle):
 
     @property
     def table(self) -> Array:
-        """Return P written out, [H, X, A, X]; refuse more than `LARGEST_DENSE` numbers."""
+        """Kernel as a table [H, X, A, X]. More than `LARGEST_DENSE` numbers are refused."""
         if not isinstance(self.transition, Sparse):
             return self.transition
         dense = self.transition.dense()
@@ -135,14 +136,14 @@ class CMDP(Bundle):
 
     @property
     def stationary(self) -> bool:
-        """Return True if the kernel is stored once for all steps."""
+        """True if the kernel is stored once for all steps."""
         if isinstance(self.transition, Sparse):
             return self.transition.stationary
         return self.horizon > 1 and self.transition.strides[0] == 0
 
     @cached_property
     def repeated(self) -> bool:
-        """Return True if rewards and open actions are equal at all steps."""
+        """True if rewards and open actions are equal at all steps."""
         return repeats(self.reward, self.mask)
 
     @classmethod
@@ -157,10 +158,10 @@ class CMDP(Bundle):
         mask: Mask | None = None,
         labels: Labels | None = None,
     ) -> CMDP:
-        """Return a problem whose costs must stay within budgets: u = 1 - c and b = H - budget.
+        """Return a problem whose costs must not exceed budgets: u = 1 - c and b = H - budget.
 
         reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N].
-        labels : names; without names of signals, the labels get some, and costs are shown as costs.
+        labels : names. If they name no signals, the costs get default names and are shown as costs.
         The other arguments are fields of `CMDP`.
         """
         objective = floats("reward", reward)
@@ -205,7 +206,7 @@ class CMDP(Bundle):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> CMDP:
-        """Return the problem of the arrays of a file."""
+        """Return the problem of the arrays in a file. path : the file, for errors."""
         fields = filed(path, "cmdplab problem", arrays, (FORMAT, EXTENDED))
         start = arrays["start"]
         if start.ndim != 0:

@@ -1,11 +1,11 @@
-"""A stationary CMDP without an end, discounted or judged by its long-run average.
+"""Stationary CMDP without an end, with discounted or average rewards.
 
-maximise J[r^0] subject to J[r^n] >= b^n for n = 1..N, over policies pi(a | x), where
+    maximise J[r^0] subject to J[r^n] >= b^n for n = 1..N, over policies pi(a | x), where
 
     discounted  J[r] = E sum_{t >= 0} gamma^t r(x_t, a_t),      x_0 ~ start
     average     J[r] = lim_T 1/T E sum_{t < T} r(x_t, a_t),     x_0 ~ start
 
-Rewards are any finite numbers, because nothing learns here.
+Rewards are any finite numbers, because no algorithm learns on this class.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FORMAT = "cmdplab-stationary-1"
 
 
 class Discounted(NamedTuple):
-    """Criterion E sum_t gamma^t r, where a later reward counts less."""
+    """Criterion E sum_t gamma^t r, in which later rewards count less."""
 
     discount: float  # gamma in [0, 1)
 
@@ -50,19 +50,19 @@ class Discounted(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return the value of a reward of 1 at every step."""
+        """Value of a reward of 1 at every step."""
         return 1.0 / (1.0 - self.discount)
 
 
 class Average(NamedTuple):
-    """Criterion lim 1/T E sum_{t < T} r, the mean reward of a step in the long run."""
+    """Criterion lim 1/T E sum_{t < T} r, the average reward per step."""
 
     def __str__(self) -> str:
         return "average per step"
 
     @property
     def total(self) -> float:
-        """Return the value of a reward of 1 at every step."""
+        """Value of a reward of 1 at every step."""
         return 1.0
 
 
@@ -126,7 +126,7 @@ class StationaryCMDP(Bundle):
 
     @cached_property
     def loose(self) -> float:
-        """Return the most by which the sum of a row of probabilities may differ from one."""
+        """Largest possible difference of a row's sum of probabilities from one."""
         kernel = self.transition
         rows = kernel.probability if isinstance(kernel, Sparse) else kernel
         sums = rows.reshape(-1, rows.shape[-1]) @ np.ones(rows.shape[-1])
@@ -152,7 +152,7 @@ class StationaryCMDP(Bundle):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> StationaryCMDP:
-        """Return the problem of the arrays of a file."""
+        """Return the problem of the arrays in a file. path : the file, for errors."""
         fields = filed(path, "stationary cmdplab problem", arrays, (FORMAT,), "discount")
         discount = arrays["discount"]
         if discount.shape not in ((0,), (1,)):
@@ -186,7 +186,7 @@ def discounted_problem(
     discount: float,
     **given: Unpack[Terms],
 ) -> StationaryCMDP:
-    """Return the problem: maximise E sum_t gamma^t r, with limits on discounted sums.
+    """Return the problem to maximise E sum_t gamma^t r, with limits on discounted sums.
 
     transition : [X, A, X] or lists. reward : [X, A], in any units. discount : gamma in [0, 1).
     given : see `Terms`.
@@ -198,7 +198,7 @@ def discounted_problem(
 def average_problem(
     transition: npt.ArrayLike | Sparse, reward: npt.ArrayLike, **given: Unpack[Terms]
 ) -> StationaryCMDP:
-    """Return the problem: maximise the long-run average reward, with limits per step.
+    """Return the problem to maximise the long-run average reward, with limits per step.
 
     transition : [X, A, X] or lists. reward : [X, A], in any units. given : see `Terms`.
     """
@@ -240,13 +240,12 @@ def _stationary(
 
 
 def signal_names(utilities: int, costs: int) -> list[str]:
-    """Return default names of the reward, and of this number of utilities and costs."""
+    """Return default names of the reward, the utilities and the costs, from their numbers."""
     names = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
     return names + [f"cost {n + 1}" for n in range(costs)]
 
 
 def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
-    """Return one finite number for each of the tables, [N], from the given ones."""
     if not isinstance(tables, Sequence | np.ndarray):
         raise InputError(f"give a list with a table for each {of}, not {tables!r}")
     numbers = np.atleast_1d(floats(f"the {what}", given))

@@ -1,6 +1,6 @@
-"""Transition kernels: dense rows, or lists of successors if rows have few.
+"""Transition kernels as tables, or as lists of successors if rows have few.
 
-Both have the same three functions, so that a dynamic program takes either:
+Both classes have three functions, which dynamic programs use:
 
     ahead(h, v)[x, a] = sum_y P_h(y | x, a) v(y)
     forward(h, w)[y] = sum_{x, a} w(x, a) P_h(y | x, a)
@@ -91,12 +91,12 @@ class Sparse:
 
     @property
     def stationary(self) -> bool:
-        """Return True if one kernel serves every step."""
+        """True if the probabilities are equal at every step."""
         return self.probability.ndim == 3
 
     @cached_property
     def by_pair(self) -> Ahead:
-        """Return the successors of each pair for compiled loops, [X * A, S]."""
+        """Successors of each pair for compiled loops, [X * A, S]."""
         return self.successor.reshape(-1, self.successor.shape[-1]).astype(np.uint32)
 
     def at(self, h: int) -> Array:
@@ -120,7 +120,7 @@ class Sparse:
 
     @classmethod
     def of(cls, table: Array) -> Sparse:
-        """Return a dense kernel [X, A, X] or [H, X, A, X] as lists."""
+        """Return lists of successors from a table [X, A, X] or [H, X, A, X]."""
         possible = _possible(table)
         count, (x, a, y) = possible.sum(axis=-1), np.nonzero(possible)
         first = np.cumsum(count).reshape(count.shape) - count
@@ -200,7 +200,6 @@ class Sparse:
 
 
 def _real(given: npt.ArrayLike) -> Array:
-    """Return a copy of probabilities as float64; refuse other values than real numbers."""
     array = np.asarray(given)
     if array.dtype.kind not in "biuf":
         raise InputError("probability is not an array of real numbers")
@@ -208,12 +207,10 @@ def _real(given: npt.ArrayLike) -> Array:
 
 
 def _possible(table: Array) -> Mask:
-    """Return booleans [X, A, S]: True for probabilities that are positive at some step."""
     return table > 0.0 if table.ndim == 3 else np.asarray((table > 0.0).any(axis=0))
 
 
 def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
-    """Return rows, columns and values of the entries of a matrix, sparse or a table."""
     if hasattr(matrix, "tocoo"):
         listed = matrix.tocoo()
         return listed.row, listed.col, listed.data
@@ -223,7 +220,6 @@ def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
 
 
 def _whole(what: str, given: npt.ArrayLike, size: int) -> Indices:
-    """Return an array of whole numbers from 0 to size - 1; refuse others."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu":
         raise InputError(f"the {what}s are not whole numbers")
@@ -277,7 +273,7 @@ SPARSE_SHARE = 8  # a row has at most one in so many states as successors
 
 
 def lists(kernel: Kernel) -> Sparse | None:
-    """Return the kernel as lists if each row has few successors, else None."""
+    """Return the kernel as lists if rows have few successors, else None."""
     if isinstance(kernel, Sparse):
         return kernel
     table = kernel.table

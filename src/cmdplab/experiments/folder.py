@@ -262,13 +262,12 @@ def content(folder: Path, ours: set[str]) -> str:
 
 
 def _begun(folder: Path) -> list[RunSettings]:
-    """Return the settings of all runs whose manifests in the folder can be read."""
+    """Return the settings of all runs in the folder whose manifests can be read."""
     records = [manifest.read_if_good(each) for each in sorted(folder.glob("*"))]
     return [record.settings for record in records if record is not None]
 
 
 def _check_within(folder: Path, runs: Sequence[RunSettings], asked: Folder) -> None:
-    """Refuse a folder with runs that `asked` does not list. The error names a differing setting."""
     mine = {run.folder for run in asked.runs}
     for run in runs:
         if run.folder not in mine:
@@ -279,6 +278,6 @@ def _check_within(folder: Path, runs: Sequence[RunSettings], asked: Folder) -> N
 
 
 def _differing(one: RunSettings, other: RunSettings) -> list[str]:
-    """Return the settings in which two runs differ; the seed comes last."""
+    """Return the names of the settings in which two runs differ, with the seed last."""
     names = [name for name in RunSettings.model_fields if name != "seed"]
     return [name for name in (*names, "seed") if getattr(one, name) != getattr(other, name)]

@@ -87,7 +87,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
-    """Return the text of a UTF-8 file. Each line ends with a newline. limit : in bytes."""
+    """Return the text of a UTF-8 file. All line ends become newlines. limit : in bytes."""
     data = read_bytes(path, limit)
     if data.count(b"\n") > MOST_LINES:
         raise InputError(f"{path} has more than {MOST_LINES} lines")

@@ -118,6 +118,7 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
 
 def _check_sizes(about: Any) -> None:
     """Refuse sizes that contradict each other or exceed `LARGEST`. about : the file's metadata."""
+    # Single columns are not read: Arrow ends the process if a footer is wrong there.
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
     rows = [group.num_rows for group in groups]
     sizes = [group.total_byte_size for group in groups]

@@ -64,7 +64,7 @@ def stored(given: Transitions, mask: Mask) -> Array | Sparse:
 
 
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:
-    """Return the transitions with sums of exactly 1. Refuse sums off by more than `tolerance`.
+    """Return the transitions with sums of 1 up to rounding. Refuse sums off by over `tolerance`.
 
     mask : the open pairs, whose sums are checked. The error names the pair.
     """

@@ -125,10 +125,7 @@ def _data(counts: Array, log: Log, model: Problem | None, support: bool) -> Data
 
 
 def _refuse(log: Log, wrong: Mask, sentence: str, target: bool) -> None:
-    """Raise an `InputError` at the first step where `wrong` [E] is True.
-
-    sentence : its beginning. Action and state follow, and the next state if `target` is True.
-    """
+    """Refuse a log if `wrong` [E] is True anywhere. sentence : the beginning of the error."""
     if wrong.any():
         at = int(np.argmax(wrong))
         place = f"{log.labels.action(log.action[at])} in state {log.labels.state(log.state[at])}"
@@ -155,7 +152,8 @@ def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
 
     signals : the columns of rewards, utilities and costs. If it is empty, a step of a list may hold
     any values between action and next. known : a problem with the names and numbers of states and
-    actions. By default they are numbered in sorted order or as they come.
+    actions. By default they are numbered by first appearance, and names 0..n - 1 keep their
+    numbers.
     """
     if len(set(signals)) < len(signals):
         raise InputError(f"a column is used twice: {', '.join(signals)}")

@@ -1,4 +1,4 @@
-"""Learning on a live environment, which can be played and whose kernel is unknown.
+"""Learning on a live environment, which can be played but whose kernel is unknown.
 
 learned = cmdplab.learn(env, "OptCMDP", horizon=20, episodes=200_000, budget=4.0, cost=cost)
 print(learned.summary())

@@ -1,7 +1,7 @@
-"""Which algorithm? Rules by sizes, horizon, constraints and need for safety, each with a reason.
+"""Advice on an algorithm for a first try, by the sizes of the problem and the need for safety.
 
 The rules rest on `benchmarks/advice.py`, whose table is in docs/which-algorithm.md: seven small
-environments, a few thousand episodes, two seeds. They are advice for a first try, no theorem.
+environments, a few thousand episodes, two seeds. They guarantee nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAFE = (
 
 
 class Sizes(NamedTuple):
-    """The sizes that the rules read."""
+    """Sizes of a problem or environment, on which the advice depends."""
 
     states: int
     actions: int
@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
 
 @display.shown
 class Advice(NamedTuple):
-    """An algorithm for a first try, the reasons, and further remarks."""
+    """Advised algorithm for a first try, with the reasons and further remarks."""
 
     algorithm: str
     because: tuple[str, ...]
@@ -66,9 +66,10 @@ def advise(
     safe: bool = False,
     discretise: Discretiser | None = None,
 ) -> Advice:
-    """Advise on the algorithm for a problem or a Gymnasium environment.
+    """Return advice on the algorithm for a problem or a Gymnasium environment.
 
-    safe : True if no episode may break a limit while learning. episodes : their planned number.
+    horizon, constraints, discretise : for environments that lack them. episodes : the planned
+    number. safe : True if no episode may break a limit while learning.
     """
     if episodes is not None:
         whole_number("episodes", episodes, least=1)
@@ -76,7 +77,7 @@ def advise(
 
 
 def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
-    """Apply the rules."""
+    """Return the advice for these sizes. For `episodes` and `safe` see `advise`."""
     because, besides = [IN_TABLE], list[str]()
     if sizes.horizon >= LONG:
         because.append(
@@ -110,7 +111,7 @@ def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
 def sizes_of(
     target: Any, horizon: int | None, constraints: int, discretise: Discretiser | None
 ) -> Sizes:
-    """Return the sizes of a problem, or of an environment, which is not played."""
+    """Return the sizes of a problem or an environment. The environment is not played."""
     known = isinstance(target, CMDP)
     for name in () if known else ("observation_space", "action_space"):
         if not hasattr(target, name):

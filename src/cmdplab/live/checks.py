@@ -1,4 +1,4 @@
-"""The arguments of `learn`, checked and completed."""
+"""Checks and defaults of the arguments of `learn`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LARGEST = 1 << 25  # pairs of step, state and action: a learner has about ten nu
 
 @dataclass(frozen=True)
 class Asked:
-    """A live run as it was asked for: algorithm, environment, limits and lengths."""
+    """Checked request for a live run: algorithm, environment, limits and numbers of episodes."""
 
     row: Row
     setup: Setup  # without the start
@@ -47,14 +47,14 @@ class Asked:
 
     @property
     def may_switch(self) -> bool:
-        """Return True if the learner may take counts for each step when steps differ."""
+        """True if the learner may change to counts per step when the steps are found to differ."""
         return self.dynamics is None and self.row.pooled and not self.setup.spaces.cells
 
     @property
     def may_plan_by_step(self) -> bool:
-        """Return True if a plan with estimates of each step may be tried.
+        """True if a plan with estimates of each step may be tried.
 
-        The cells of a Box are no Markov states. Their steps differ, and pooled counts suit them.
+        Cells of a Box are no Markov states. Their steps differ, but pooled counts suit them better.
         """
         return self.dynamics == "per-step" or (
             self.dynamics is None and not self.setup.spaces.cells
@@ -84,7 +84,10 @@ class Asked:
             raise InputError(f"slater_gap is {self.slack:g}, not a finite number > 0")
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
-        """Return the settings that a checkpoint must share; the number of episodes may grow."""
+        """Return the settings that a checkpoint must share. The number of episodes may differ.
+
+        start : the first state, "several", or None if it is not known yet.
+        """
         world, spec = self.setup, getattr(env, "spec", None)
         ends = np.sort([world.scale.worst, world.scale.best], axis=0).T.tolist()
         digest = "none"
@@ -111,16 +114,19 @@ class Asked:
         }
 
     def begun(self, start: int | str) -> Setup:
-        """Return the setup with its start, in the environment's numbering or "several"."""
+        """Return the setup with its start, a state in the environment's numbers or "several"."""
         at = None if isinstance(start, str) else start - self.setup.spaces.first_state
         return self.setup._replace(start=at)
 
     def threshold(self, setup: Setup) -> Array:
-        """Return the limits [N] in the learner's units."""
+        """Return the limits as thresholds [N] in the learner's units."""
         return setup.scale.to_unit(np.array([0.0, *self.limit]), setup.steps)[1:]
 
     def task(self, setup: Setup, baseline: TaskBaseline | None = None) -> Task:
-        """Return the task of the learner: sizes and thresholds; rewards come as samples."""
+        """Return the task of the learner: sizes, thresholds, mask. Rewards will come as samples.
+
+        baseline : the certified safe policy, if the algorithm needs one.
+        """
         shape = (len(setup.names), setup.steps, setup.states, setup.spaces.actions)
         entries = float(np.prod([*map(float, shape[1:])]))
         if entries > LARGEST:
@@ -134,7 +140,10 @@ class Asked:
 
 
 def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
-    """Return the first state in the environment's numbering, or "several"."""
+    """Return the first state in the environment's numbers, or "several".
+
+    given : a state, "several", or None to find out by `RESETS` resets.
+    """
     if given == SEVERAL:
         return SEVERAL
     if isinstance(given, str):
@@ -149,14 +158,13 @@ def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
 
 
 def _spaces(spaces: Spaces) -> list[Any]:
-    """Return [X, A, first state, first action] of Discrete spaces, a description of others."""
     if isinstance(spaces.observed, Whole) and isinstance(spaces.chosen, Whole):
         return [spaces.states, spaces.actions, spaces.first_state, spaces.first_action]
     return [described(spaces.observed), described(spaces.chosen)]
 
 
 def _constants(row: Row) -> str:
-    """Return a hash of every number, schedule and formula of a row, without its texts."""
+    """Return a hash of all fields of a row except texts."""
     values = {f.name: getattr(row, f.name) for f in fields(row)}
     kept = {name: each for name, each in values.items() if not isinstance(each, str)}
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]
@@ -165,9 +173,10 @@ def _constants(row: Row) -> str:
 def as_live(
     row: Row, dynamics: str | None, replan: str | None, scale: float | None, data: Any = None
 ) -> Row:
-    """Return the row with the defaults of live learning: pooled counts, fewer plans.
+    """Return the row with the defaults of live learning: counts pooled over steps, and fewer plans.
 
-    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    dynamics, replan, scale : the choices of a person, or None. data : a `Learned` to go on from, or
+    None. Planners whose multipliers change in every episode plan in every episode.
     """
     if dynamics is None and row.reads("dynamics"):
         dynamics = data.algorithm.dynamics if isinstance(data, Learned) else "stationary"
@@ -182,7 +191,10 @@ def as_live(
 
 
 def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
-    """Return the content of a `Learned` for a learner that goes on; refuse another kind or size."""
+    """Return the state and the counts of a `Learned`, for a learner that goes on from them.
+
+    Refuse a `Learned` of another algorithm or size. If `settings` has no start, it gets that start.
+    """
     row, world = asked.row, data.world
     both = {
         "algorithm": (row.name, data.algorithm.name),

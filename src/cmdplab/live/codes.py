@@ -1,6 +1,6 @@
-"""One space of an environment as the numbers 0..n - 1, there and back, with a name for each.
+"""Codes: the values of one space of an environment as the numbers 0..n - 1, with a name for each.
 
-A code is data: it can be written into a file and read again. Gymnasium is never imported.
+A code is plain data and can be written to a file. Gymnasium is never imported.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Shape = Literal["tuple", "dict", "array", "bits"]
 
 @dataclass(frozen=True)
 class Whole:
-    """A Discrete space: the whole numbers start..start + size - 1."""
+    """Code of a Discrete space: the whole numbers start..start + size - 1."""
 
     size: int
     start: int = 0
 
     def number(self, value: Any) -> int:
-        """Return the number of a value; refuse a value outside the space."""
+        """Return the number of a value. Refuse a value outside the space."""
         try:
             n = (value if type(value) is int else operator.index(_scalar(value))) - self.start
         except TypeError:
@@ -42,19 +42,19 @@ class Whole:
         return self.start + number
 
     def name(self, number: int) -> str:
-        """Return a name for a number."""
+        """Return the environment's value as text."""
         return str(self.start + number)
 
 
 @dataclass(frozen=True)
 class Named:
-    """Values numbered by their names, as in logs."""
+    """Code of values that are names, as in logs."""
 
     words: tuple[str, ...]
 
     @property
     def size(self) -> int:
-        """The number of words."""
+        """Number of names."""
         return len(self.words)
 
     def number(self, value: Any) -> int:
@@ -77,9 +77,9 @@ class Named:
 
 @dataclass(frozen=True)
 class Cells:
-    """A number of a Box, cut at the edges: cell i holds edges[i - 1] <= v < edges[i].
+    """Code of one dimension of a Box, cut at the edges: cell i has edges[i - 1] <= v < edges[i].
 
-    points : the value that stands for each cell where a number must become a value.
+    points : the value that represents each cell.
     """
 
     edges: tuple[float, ...]  # rising, one fewer than the points
@@ -87,11 +87,11 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return len(self.points)
 
     def number(self, value: Any) -> int:
-        """Return the cell of a number; numbers beyond the outer edges are in the outer cells."""
+        """Return the cell of a value. Values beyond the outer edges belong to the outer cells."""
         try:
             number = float(_scalar(value))
         except (TypeError, ValueError):
@@ -115,18 +115,18 @@ class Cells:
 
 @dataclass(frozen=True)
 class Levels(Cells):
-    """A number of a Box of actions, one of a few points."""
+    """Code of one dimension of a Box of actions: a few points."""
 
     def name(self, number: int) -> str:
-        """Return the point of a number."""
+        """Return the point of a number as text."""
         return f"{self.points[number]:.4g}"
 
 
 @dataclass(frozen=True)
 class Several:
-    """Several parts at once: Tuple, Dict, MultiDiscrete, MultiBinary, or a Box of cells.
+    """Code of several parts: a Tuple, Dict, MultiDiscrete, MultiBinary, or a Box of cells.
 
-    The last part varies fastest. keys : of a Dict. sizes : the shape of an array, if it is one.
+    The last part varies fastest. keys : those of a Dict. sizes : the shape of an array.
     """
 
     parts: tuple[Code, ...]
@@ -136,7 +136,7 @@ class Several:
 
     @cached_property
     def size(self) -> int:
-        """The product of the parts' sizes."""
+        """Product of the parts' sizes."""
         return math.prod(each.size for each in self.parts)
 
     def number(self, value: Any) -> int:
@@ -147,7 +147,7 @@ class Several:
         return n
 
     def value(self, number: int) -> Any:
-        """Return the environment's value of a number, of the type of its space."""
+        """Return the environment's value of a number, in the type of its space."""
         values = [part.value(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return dict(zip(self.keys, values, strict=True))
@@ -159,7 +159,7 @@ class Several:
         return np.array(values, dtype=np.float32 if real else np.int64).reshape(self.sizes)
 
     def name(self, number: int) -> str:
-        """Return the names of the parts, as a tuple or with the keys of a Dict."""
+        """Return the names of the parts as one text, with the keys of a Dict."""
         names = [part.name(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return ", ".join(f"{k}={v}" for k, v in zip(self.keys, names, strict=True))
@@ -190,7 +190,7 @@ Code = Whole | Named | Cells | Several
 
 
 def names(code: Code) -> tuple[str, ...]:
-    """Return a name for each number, or () if a space counts from 0 or is too large."""
+    """Return the name of each number, or () if a space counts from 0 or is too large."""
     if code.size > MANY or (isinstance(code, Whole) and code.start == 0):
         return ()
     found = tuple(code.name(n) for n in range(code.size))
@@ -198,7 +198,7 @@ def names(code: Code) -> tuple[str, ...]:
 
 
 def described(code: Code) -> dict[str, Any]:
-    """Return a code as plain data for `restored`."""
+    """Return a code as plain data, which `restored` reads."""
     if isinstance(code, Whole):
         return {"kind": "whole", "size": code.size, "start": code.start}
     if isinstance(code, Named):
@@ -212,7 +212,7 @@ def described(code: Code) -> dict[str, Any]:
 
 
 def restored(values: Any) -> Code:
-    """Return the code of a description by `described`."""
+    """Return the code that `described` wrote as plain data."""
     try:
         kind = values["kind"]
         if kind == "whole":
@@ -233,5 +233,5 @@ def restored(values: Any) -> Code:
 
 
 def _scalar(value: Any) -> Any:
-    """Return the number in an array of one, which some environments show."""
+    """Return the number in an array of size 1. Return any other value unchanged."""
     return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value

@@ -1,6 +1,6 @@
-"""Environments from outside, and calls of their code.
+"""Environments from outside cmdplab, and checked calls of their code.
 
-A result of a wrong form raises one sentence. Errors raised inside are passed on unchanged.
+A result of a wrong form raises an `InputError`. Errors of the environment pass unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Info = Mapping[str, Any]
 
 
 class Env(Protocol):
-    """The part of `gymnasium.Env` that is used here; Gymnasium itself is never imported."""
+    """Protocol of the used part of `gymnasium.Env`. Gymnasium itself is never imported."""
 
     @property
     def observation_space(self) -> Any: ...
@@ -28,11 +28,11 @@ class Env(Protocol):
     def action_space(self) -> Any: ...
 
     def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
+        """Begin an episode. Return observation and info."""
         ...
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play one action."""
+        """Play one action. Return observation, reward, terminated, truncated and info."""
         ...
 
 
@@ -45,13 +45,13 @@ def check_env(env: Any) -> None:
 
 
 def own_problem(env: Env) -> CMDP | None:
-    """Return the problem of an environment of cmdplab, with its horizon, limits and mask."""
+    """Return the CMDP that an environment of cmdplab wraps, or None for other environments."""
     found = getattr(getattr(env, "unwrapped", env), "problem", None)
     return found if isinstance(found, CMDP) else None
 
 
 def observations(env: Env, actions: Code, episodes: int, horizon: int, seed: int) -> list[Any]:
-    """Return every observation of so many episodes with random actions."""
+    """Return all observations of `episodes` episodes of at most `horizon` random actions."""
     rng = np.random.default_rng(seed)
     seen: list[Any] = []
     for k in range(episodes):
@@ -66,7 +66,7 @@ def observations(env: Env, actions: Code, episodes: int, horizon: int, seed: int
 
 
 def check_call(what: str, function: object, arguments: str) -> None:
-    """Refuse an object that takes other arguments than these, named and separated by commas."""
+    """Refuse an object that is not a function of `arguments`, names separated by commas."""
     if not callable(function):
         raise InputError(f"{what} is {function!r}, not a function ({arguments})")
     if not _binds(function, *arguments.split(",")):
@@ -74,14 +74,14 @@ def check_call(what: str, function: object, arguments: str) -> None:
 
 
 def check_seeds(env: Env) -> None:
-    """Refuse an environment whose `reset`, or that below its wrappers, takes no seed."""
+    """Refuse an environment whose `reset` takes no seed. Its inner environment is checked too."""
     for each in (env, getattr(env, "unwrapped", env)):
         if not _binds(each.reset, seed=0):
             raise InputError(f"reset() of {type(each).__name__} takes no seed=: it must")
 
 
 def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
-    """Return the first observation of an episode, and the info."""
+    """Return the first observation of an episode, and the info. seed : the argument of `reset`."""
     result: Any = env.reset(**seed)
     if not isinstance(result, tuple) or len(result) != 2:
         raise InputError(f"reset() returned {result!r}, not (observation, info)")
@@ -89,7 +89,7 @@ def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
 
 
 def step_checked(env: Env, action: Any) -> tuple[Any, Any, bool, bool, Info]:
-    """Return next observation, reward, terminated, truncated, info."""
+    """Play an action. Return next observation, reward, terminated, truncated and info, checked."""
     result = _five(env, action)
     for name, flag in (("terminated", result[2]), ("truncated", result[3])):
         if flag is not True and flag is not False:
@@ -100,7 +100,6 @@ def step_checked(env: Env, action: Any) -> tuple[Any, Any, bool, bool, Info]:
 
 
 def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
-    """Return the result of a step, five things of which the last is a dictionary."""
     result: Any = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:
         count = f"{len(result)} things" if isinstance(result, tuple) else repr(result)
@@ -114,10 +113,10 @@ def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
 
 
 class Copies:
-    """The copies of a `gymnasium.vector.VectorEnv`: all together, or the first as if it were alone.
+    """Copies of an environment in a `gymnasium.vector.VectorEnv`. Alone, the first one is an `Env`.
 
-    A copy that has ended is played on until all are reset together, and its steps are ignored. The
-    last observation of an ended copy is where its `AutoresetMode` puts it.
+    A copy that has ended is played until all are reset together, and its steps are ignored. The
+    place of its last observation depends on the `AutoresetMode`.
     """
 
     def __init__(self, env: Any) -> None:
@@ -131,29 +130,29 @@ class Copies:
 
     @property
     def unwrapped(self) -> Any:
-        """The environment below its wrappers."""
+        """Environment below its wrappers."""
         return getattr(self.env, "unwrapped", self.env)
 
     @property
     def spec(self) -> Any:
-        """The specification of the copied environment."""
+        """Specification of the copied environment."""
         return getattr(self.env, "spec", None)
 
     def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every copy; return the observation of the first one."""
+        """Begin an episode in every copy. Return the observation and info of the first one."""
         return self.reset_all(**({} if seed is None else {"seed": seed}))[0]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play one action in every copy; return the step of the first one."""
+        """Play one action in every copy. Return the result of the first one."""
         return self.step_all([action] * self.count)[0]
 
     def reset_all(self, **seed: int) -> list[tuple[Any, dict[str, Any]]]:
-        """Begin an episode in every copy."""
+        """Begin an episode in every copy. Return (observation, info) of each."""
         observations, infos = reset_checked(self.env, **seed)
         return [(part(observations, i), self._info(infos, i)) for i in range(self.count)]
 
     def step_all(self, actions: list[Any]) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
-        """Play an action in each copy; one that ends shows where it ended, not a new beginning."""
+        """Play an action in each copy. Return all results, with the last observation at an end."""
         observations, rewards, ended, cut, infos = _five(self.env, _together(actions))
         found = []
         for i in range(self.count):
@@ -168,7 +167,7 @@ class Copies:
         return found
 
     def _info(self, infos: Info, i: int) -> dict[str, Any]:
-        """Return the info of one copy: "_key" says which copies have a key."""
+        """Return the info of copy i. An array "_key" is True for the copies that have the key."""
         found = {}
         for key, value in infos.items():
             flags = infos.get(f"_{key}")
@@ -183,13 +182,13 @@ class Copies:
 
 
 def as_one(env: Any) -> Any:
-    """Return the environment, or the copies of a vector environment."""
+    """Return `Copies` for a vector environment, and any other environment unchanged."""
     vector = hasattr(env, "num_envs") and hasattr(env, "single_action_space")
     return Copies(env) if vector else env
 
 
 def part(values: Any, i: int) -> Any:
-    """Return entry i of an array, or of every part of a Dict or Tuple of arrays."""
+    """Return entry i of an array, or of every array in a Dict or Tuple."""
     if isinstance(values, tuple):
         return tuple(part(each, i) for each in values)
     if isinstance(values, Mapping):
@@ -198,7 +197,6 @@ def part(values: Any, i: int) -> Any:
 
 
 def _together(values: list[Any]) -> Any:
-    """Return the values of all copies in the format of a vector environment."""
     if isinstance(values[0], tuple):
         return tuple(_together(list(each)) for each in zip(*values, strict=True))
     if isinstance(values[0], Mapping):
@@ -213,7 +211,7 @@ def _checked(info: Any, where: str) -> Info:
 
 
 def _binds(function: Callable[..., Any], *arguments: str, **named: int) -> bool:
-    """Return True if a function can be called with these arguments, or hides its parameters."""
+    """Return True if a function accepts these arguments, or has an unknown signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -1,7 +1,8 @@
-"""One episode of a live environment, with as many steps as the learner counts.
+"""Play of single episodes of a live environment, as arrays of the learner's length.
 
 The learner counts steps 0..S - 1 and states 0..X - 1. X is the absorbing state after the end of an
-episode. X + 1 is the state before the first one, if episodes begin in several states.
+episode. X + 1 is the state before the first one, if episodes begin in several states. T is the
+number of steps that the environment played.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Choose = Callable[[Act, int, int, float, Info], int]  # an open action, instead 
 
 
 class Played(NamedTuple):
-    """One episode."""
+    """Played episode: states, actions and signals in S steps of the learner."""
 
     states: Indices  # [S + 1]
     actions: Indices  # [S]
@@ -33,17 +34,17 @@ class Played(NamedTuple):
     clipped: int = 0  # signals that were beyond their range
 
     def leads(self, setup: Setup) -> int | None:
-        """Return the state after the last step; None at the horizon, where time may be over."""
+        """Return the state after the last step, or None at the horizon, where it is not counted."""
         return None if self.length == setup.horizon else self.last
 
     def steps(self, setup: Setup) -> tuple[Indices, Indices, int | None, Array]:
-        """Return the environment's states [T], actions [T], last state and signals [1 + N, T]."""
+        """Return the environment's states [T], actions [T], next state and signals [1 + N, T]."""
         real = slice(setup.lead, setup.lead + self.length)
         return self.states[real], self.actions[real], self.leads(setup), self.signals[:, real]
 
 
 class _Rolled(NamedTuple):
-    """Lists of an episode: states and actions from step 0 on, signals from the first real step."""
+    """Lists of a played episode. Signals begin at the environment's first step."""
 
     visited: list[int]
     taken: list[int]
@@ -53,7 +54,6 @@ class _Rolled(NamedTuple):
     cut: bool
 
     def played(self, setup: Setup, episode: int) -> Played:
-        """Return the episode as arrays."""
         length = len(self.earned)
         whole = length == setup.horizon
         last = setup.absorbing if self.ended else self.x
@@ -75,7 +75,11 @@ def roll_out(
     episode: int,
     masked: Choose | None = None,
 ) -> Played:
-    """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
+    """Play one episode and return it.
+
+    act : draws an action from step, state and uniform. noise : [S], the uniforms. episode : its
+    number, for errors. masked : chooses an open action instead of `act`; None: no masks.
+    """
     place = [0, episode]
     playing = _rolling(setup, act, noise, masked, place)
     next(playing)
@@ -99,9 +103,10 @@ def roll_out_together(
     first: int,
     masked: Choose | None = None,
 ) -> list[Played]:
-    """Play one episode in each copy, with one policy: `noise` [copies, S], numbered from `first`.
+    """Play one episode in each copy with one policy, and return them.
 
-    A copy that has ended plays any open action until all have, and its steps are not read.
+    noise : [copies, S], the uniforms. first : the number of the first episode. Other arguments are
+    as in `roll_out`. A copy that has ended plays open actions until all have, which are ignored.
     """
     place = [0, first]
     playing = [_rolling(setup, act, each, masked, place) for each in noise]
@@ -130,9 +135,9 @@ def roll_out_together(
 def _rolling(
     setup: Setup, act: Act, noise: Sequence[float], masked: Choose | None, place: list[int]
 ) -> Generator[Any, Any, _Rolled]:
-    """Yield the actions of one episode; receive the results of `reset` and of each step.
+    """Yield the actions of one episode. Receive the results of `reset` and of each step.
 
-    place : [step, episode] for error messages, whose step is kept up to date.
+    place : [step, episode] for error messages. The step is updated.
     """
     spaces, lead, read = setup.spaces, setup.lead, setup.read
     visited, taken, earned = [setup.first] * lead, [0] * lead, list[tuple[Any, ...]]()
@@ -163,7 +168,7 @@ def _rolling(
 
 @contextmanager
 def _failing(place: list[int]) -> Iterator[None]:
-    """Add step and episode to errors of the environment and of its results."""
+    """Add step and episode, `place`, to errors of the environment and of its results."""
     try:
         yield
     except LearnerError:
@@ -177,7 +182,10 @@ def _failing(place: list[int]) -> Iterator[None]:
 
 
 def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
-    """Return the signals [1 + N, S] and the number of clipped ones; name the first wrong one."""
+    """Return signals [1 + N, S] and the number of clipped ones. Refuse values beyond their range.
+
+    earned : 1 + N numbers for each real step.
+    """
     signals = np.zeros((len(setup.names), setup.steps))
     try:
         values = np.array(earned)
@@ -210,7 +218,6 @@ def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -
 
 
 def _is_number(value: Any) -> bool:
-    """Return True for one number, and False for text, None and arrays."""
     if value is None or isinstance(value, str | bytes):
         return False
     try:

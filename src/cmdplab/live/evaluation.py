@@ -1,4 +1,4 @@
-"""Estimates of policies from episodes alone: means with intervals, never exact values."""
+"""Estimates of policies from episodes: means with intervals, never exact values."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ LATE = 0.1  # the share of the episodes that counts as the last part
 
 
 class Evaluation(NamedTuple):
-    """Estimates in the user's units."""
+    """Estimated returns of a policy with intervals, in the user's units."""
 
     objective: Estimate
     constrained: tuple[Estimate, ...]  # N costs or utilities
 
     @classmethod
     def of(cls, means: Iterable[Iterable[float]]) -> Evaluation:
-        """Return estimates from (low, mean, high, episodes) of the signals, the objective first."""
+        """Return an evaluation from (low, mean, high, episodes) of each signal, objective first."""
         first, *rest = (Estimate(float(a), float(m), float(b), int(n)) for a, m, b, n in means)
         return cls(first, tuple(rest))
 
     @property
     def every(self) -> tuple[Estimate, ...]:
-        """The estimates [1 + N], the objective first."""
+        """Estimates [1 + N], the objective first."""
         return (self.objective, *self.constrained)
 
     def facts(self, names: Sequence[str], more: str = "") -> list[tuple[str, str]]:
-        """Return a mean with its interval for each signal."""
+        """Return (name, mean with interval) of each signal. `more` is added to the names."""
         return [
             (display.name(name) + more, f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
             for name, each in zip(names, self.every, strict=True)
@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Means of the training returns over consecutive blocks of episodes, in the user's units."""
+    """Mean returns of consecutive blocks of B training episodes, in the user's units."""
 
     last: Indices  # [B], the last episode of each block
     episodes: Indices  # [B], how many it holds
@@ -50,7 +50,7 @@ class Curve(NamedTuple):
 
 
 class Tally:
-    """Sums and sums of squares of returns over blocks that double when there are too many."""
+    """Sums and squares of returns in blocks of episodes. Too many blocks are merged in pairs."""
 
     def __init__(self, signals: int) -> None:
         self.episodes = 0
@@ -60,7 +60,7 @@ class Tally:
 
     @classmethod
     def resumed(cls, arrays: dict[str, Array]) -> Tally:
-        """Return the tally whose `arrays` these are."""
+        """Return the tally that `arrays` wrote."""
         tally = cls(arrays["sums"].shape[-1])
         tally._count[:] = arrays["count"]
         tally._sums[:] = arrays["sums"]
@@ -69,7 +69,7 @@ class Tally:
         return tally
 
     def arrays(self) -> dict[str, Array]:
-        """Return all sums as arrays with names."""
+        """Return the content as arrays by name."""
         return {
             "count": self._count.copy(),
             "sums": self._sums.copy(),
@@ -77,7 +77,7 @@ class Tally:
         }
 
     def add(self, returns: Array) -> None:
-        """Add the returns [1 + N] of an episode."""
+        """Add the returns [1 + N] of one episode."""
         block = self.episodes // self._length
         if block == 2 * BLOCKS:
             self._count = _halved(self._count)
@@ -90,13 +90,16 @@ class Tally:
         self._sums[1, block] += returns**2
 
     def curve(self) -> Curve:
-        """Return the means over the blocks."""
+        """Return the mean returns of the blocks."""
         used = self._count > 0
         count = self._count[used].astype(np.int64)
         return Curve(np.cumsum(count), count, self._sums[0, used] / count[:, None])
 
     def evaluation(self, bounds: Array, share: float = 1.0, level: float = LEVEL) -> Evaluation:
-        """Estimate from the last blocks that hold this share of the episodes; bounds [2, 1 + N]."""
+        """Estimate returns from the last blocks: at most `share` of the episodes, at least one block.
+
+        bounds : [2, 1 + N], lowest and highest returns. level : of the intervals.
+        """
         behind = self.episodes - np.cumsum(self._count) + self._count
         late = (self._count > 0) & (behind <= max(share * self.episodes, self._length))
         count = int(self._count[late].sum())
@@ -106,6 +109,5 @@ class Tally:
 
 
 def _halved(blocks: Array) -> Array:
-    """Return the sums of neighbours, followed by zeros."""
     merged = blocks[0::2] + blocks[1::2]
     return np.concatenate([merged, np.zeros_like(merged)])

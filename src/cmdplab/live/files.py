@@ -1,6 +1,6 @@
 """Files of live learning: checkpoints of a run, and a `Learned` as one file. Nothing is pickled.
 
-From a checkpoint the learner goes on to the last bit, and the environment begins anew.
+From a checkpoint the learner goes on to the last bit. The environment is seeded anew.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Saved(NamedTuple):
-    """The content of a checkpoint."""
+    """Content of a checkpoint."""
 
     state: Any  # the learner's
     tally: Tally
@@ -50,7 +50,7 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
-    """Write a checkpoint whole; the one before it stays until then."""
+    """Write a checkpoint atomically. settings : what a resumed run must share with it."""
     arrays = _kept(settings["algorithm"], run.state, run.seen, run.steps)
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
     some = {"cut": run.cut, "earlier": run.earlier, "told": run.told}
@@ -60,7 +60,6 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
 
 
 def _kept(name: str, state: Any, seen: Experience, steps: Experience) -> Arrays:
-    """Return the learner's state and the counts as arrays with names."""
     parts = {"state": packed(name, state), "seen": seen.arrays(), "steps": steps.arrays()}
     return {f"{part}_{key}": v for part, found in parts.items() for key, v in found.items()}
 
@@ -68,11 +67,10 @@ def _kept(name: str, state: Any, seen: Experience, steps: Experience) -> Arrays:
 def find(
     folder: Path, settings: Settings, row: Row, empty: Experience
 ) -> tuple[Saved | None, list[str]]:
-    """Return the newest good checkpoint of these settings, and complaints about damaged ones.
+    """Return the newest good checkpoint of these settings or None, and complaints on damaged ones.
 
-    empty : no steps yet, of the sizes that were asked for.
-
-    A setting that is None is not asked for: it is filled in from the checkpoint.
+    empty : an experience without steps, of the wanted sizes. A setting of None takes the value of
+    the checkpoint. Any other difference of settings raises an `InputError`.
     """
     found = checkpoint.find(folder)
     arrays = found.snapshot
@@ -104,7 +102,7 @@ def find(
 
 
 def write(path: str | Path, fields: dict[str, Any]) -> None:
-    """Write the fields of a `Learned`, whole or not at all."""
+    """Write the fields of a `Learned` by name to a file, atomically."""
     row: Row = fields["algorithm"]
     if isinstance(row, Custom):
         raise InputError(f"{row.name} comes from outside: what it learned is kept by checkpoint=")
@@ -143,7 +141,7 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the fields of a `Learned`; refuse other files."""
+    """Return the fields of a `Learned` by name from a file. Refuse other files."""
     arrays = read_sealed_npz(path, ours=True)
     if str(arrays.get("format")) != FORMAT:
         raise InputError(f"{path} is not what cmdplab.live has learned: it has another format")

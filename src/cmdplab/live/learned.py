@@ -1,4 +1,4 @@
-"""The results of learning on a live environment, and of estimating from a log."""
+"""Results of learning in a live environment, and of estimation from a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_EXACT = (
 
 
 class Known:
-    """Observed transitions, the sizes and signals of their environment, and a policy."""
+    """Base of results: observed transitions, the setup of the environment, limits and a policy."""
 
     seen: Experience
     world: Setup
@@ -40,11 +40,11 @@ class Known:
 
     @property
     def by_step(self) -> BySteps | None:
-        """Return the counts for plans with estimates of each step; None if steps are pooled."""
+        """Counts for plans with estimates of each step. None if steps are pooled."""
         return None
 
     def model(self, delta: float = 0.05) -> LearnedModel:
-        """Return the learned CMDP with its confidence box."""
+        """Return the estimated CMDP and a box with the true kernel, with probability 1 - delta."""
         return model_of(self.seen, self.world, self.limit, delta)
 
     def plan(
@@ -54,10 +54,10 @@ class Known:
         *,
         threshold: npt.ArrayLike | None = None,
     ) -> Planned:
-        """Plan on the learned model, for these limits or for others.
+        """Plan on the estimated model, for the limits of the learning or for others.
 
-        budget, threshold : of costs, or of utilities; None keeps what was learned for. margin : by
-        how much less is spent, or more is earned, in the model: one number, or N.
+        budget, threshold : of costs, or of utilities; None keeps the limits of the learning. margin
+        : by how much stricter the limits are in the model, one number or N.
         """
         limit = self._limit(budget, threshold)
         more = np.broadcast_to(floats("margin", margin), limit.shape)
@@ -66,7 +66,7 @@ class Known:
         return planned_on(self.seen, self.world, limit, more, self.by_step)
 
     def actor(self, seed: int = 0) -> Actor:
-        """Return the policy as a function of observations."""
+        """Return the policy as a function from observations to actions."""
         return Actor(self, seed)
 
     def _limit(self, budget: npt.ArrayLike | None, threshold: npt.ArrayLike | None) -> Array:
@@ -88,7 +88,7 @@ class Known:
 @frozen
 @dataclass(frozen=True, eq=False)
 class Learned(Known):
-    """A policy with estimates from episodes. All numbers are in the user's units.
+    """Learned policy with estimates from episodes. All numbers are in the user's units.
 
     `policy` is the last policy that the algorithm played, a plan on all transitions, or a mixture
     of two policies. `chosen` names it.
@@ -119,16 +119,16 @@ class Learned(Known):
 
     @property
     def by_step(self) -> BySteps | None:
-        """Return the counts for plans with estimates of each step; None if steps are pooled."""
+        """Counts for plans with estimates of each step. None if steps are pooled."""
         by_step = self.planned is not None and self.planned.by_step
         return BySteps(self.steps, self.leads) if by_step else None
 
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Learned:
-        """Return the result for other limits: plan anew without new episodes.
+        """Return the result for other limits, planned anew without new episodes.
 
-        The policy of the result is the plan, which was not played yet: `evaluation` is None.
+        Its policy is the plan. It was not played, so that `evaluation` is None.
         """
         plan = self.plan(budget, threshold=threshold)
         both = [display.numbers(each) for each in (plan.limit, self.limit)]
@@ -138,12 +138,12 @@ class Learned(Known):
         return replace(self, **found, evaluation=None, limit=plan.limit, notes=notes)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as one .npz, without pickle, whole or not at all."""
+        """Write all fields to one .npz file, atomically and without pickle."""
         files.write(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
-        """Read a file of `save`; the result plans, acts, and goes on learning (`learn(data=)`)."""
+        """Read a file of `save`. The result can plan, act, and go on with `learn(data=)`."""
         return cls(**files.read(path))
 
     def _facts(self) -> tuple[str, display.Facts]:
@@ -158,7 +158,7 @@ class Learned(Known):
         return f"Learned by {display.name(self.algorithm.name)}", facts
 
     def summary(self) -> str:
-        """Return the result in words."""
+        """Return the result in words, on several lines."""
         lines = [f"{self.algorithm.name}, {self.episodes:,} episodes"]
         if self.last_evaluation is not None:
             lines += self._judged(LAST, self.last_evaluation, self.multiplier)
@@ -197,7 +197,7 @@ class Learned(Known):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Fitted(Known):
-    """A model and a plan estimated from logged episodes, with notes. Nothing was played."""
+    """Model and plan estimated from logged episodes, with notes. No episode was played."""
 
     policy: Policy  # [H, X, A], the plan
     planned: Planned
@@ -209,7 +209,7 @@ class Fitted(Known):
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Fitted:
-        """Return the result for other limits: plan anew on the same log."""
+        """Return the result for other limits, planned anew on the same log."""
         plan = self.plan(budget, threshold=threshold)
         return replace(self, policy=plan.policy, planned=plan, limit=plan.limit)
 
@@ -222,9 +222,9 @@ class Fitted(Known):
 
 
 class Actor:
-    """A learned policy in the middle of an episode: an observation in, an action out.
+    """Player of a learned policy: called with an observation, it returns an action.
 
-    Both are the environment's own, cells, tuples and dictionaries included.
+    Both are values of the environment, also for cells, tuples and dictionaries.
     """
 
     def __init__(self, known: Known, seed: int = 0) -> None:
@@ -232,7 +232,6 @@ class Actor:
         self._actor = known.policy.start(seed)
 
     def reset(self) -> None:
-        """Begin the next episode."""
         self._actor.reset()
 
     def __call__(self, observation: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Logged episodes, in three formats, as episodes of a live run.
+"""Readers of logged episodes in three formats, and estimation from logs.
 
     a list of episodes, each a list of (state, action, reward, costs ..., next state)
     a long table with columns episode, state, action, reward, costs ... and next
-    episodes with observations, actions, rewards, terminations and infos, as Minari has them
+    episodes with observations, actions, rewards, terminations and infos, as in Minari
 
-A next state of None, or an empty cell, means that the episode ended there. If the last next state
-is given, the log was cut. Costs may be left out if a function computes them.
+If the next state is None or an empty cell, the episode ended there. If the last next state is
+given, the episode was cut. Costs may be left out if a function computes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MINARI = ("observations", "actions", "rewards", "terminations")
 
 
 class Step(NamedTuple):
-    """One logged step, with the values of the environment."""
+    """One logged step, in values of the environment."""
 
     state: Any
     action: Any
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
-    """Yield the episodes of a log in any format; signals : the names of N costs."""
+    """Yield the episodes of a log in any of the formats. signals : the names of the N costs."""
     if isinstance(data, list | tuple) and not (data and isinstance(data[0], Mapping)):
         if data and all(hasattr(data[0], each) for each in MINARI):
             yield from (_of_minari(each) for each in data)
@@ -110,7 +110,7 @@ def _blank(value: Any) -> bool:
 
 
 def _number(cell: Any) -> Any:
-    """Return a cell of a file as a number; return other cells unchanged, for the checks."""
+    """Return a cell as a number. Return it unchanged if it is no number."""
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -118,7 +118,7 @@ def _number(cell: Any) -> Any:
 
 
 def _of_minari(episode: Any) -> list[Step]:
-    """Return an episode from T + 1 observations and T actions; infos may hold costs."""
+    """Return the steps of an episode with T + 1 observations and T actions."""
     for each in MINARI:
         if not hasattr(episode, each):
             raise InputError(f"a logged episode is {type(episode).__name__}: it has no {each}")
@@ -136,19 +136,18 @@ def _of_minari(episode: Any) -> list[Step]:
 
 
 def _told(infos: Mapping[str, Any], h: int, length: int) -> dict[str, Any]:
-    """Return the info of step h. Minari has T + 1 of each, the first one from the reset."""
     sizes = {key: len(value) for key, value in infos.items() if hasattr(value, "__len__")}
     late = {key: size - length for key, size in sizes.items() if size in (length, length + 1)}
     return {key: part(infos[key], h + more) for key, more in late.items()}
 
 
 def played_from(data: Any, world: Setup) -> Iterator[Played]:
-    """Yield the episodes of a log in the learner's numbers; errors name episode and step."""
+    """Yield the episodes of a log in the learner's numbers. Errors name episode and step."""
     return played_as(episodes_of(data, world.names[1:]), world)
 
 
 def played_as(logged: Iterable[list[Step]], world: Setup) -> Iterator[Played]:
-    """Yield episodes that were read in the learner's numbers."""
+    """Yield the episodes of `episodes_of` in the learner's numbers."""
     found = False
     for k, steps in enumerate(logged):
         if steps:
@@ -199,7 +198,7 @@ def _played(k: int, steps: list[Step], world: Setup) -> Played:
 
 
 def numbered(code: Any, names: tuple[str, ...], value: Any) -> int:
-    """Return the number of a state or an action from its value or its name."""
+    """Return the number of a state or action from its value or its name."""
     if isinstance(value, str):
         if value in names:
             return names.index(value)
@@ -224,12 +223,12 @@ def fit(
 
     data : a list of episodes of (state, action, reward, costs ..., next state), a table with
         columns episode, state, action, reward, cost (or cost 1, cost 2, ...) and next, or episodes
-        as Minari gives them. No next state means that the episode ended.
+        in the form of Minari. No next state means that the episode ended.
     horizon : H; default: the longest episode. The other arguments are those of `learn`.
     reward_range : default: the range of the logged rewards and zero.
     spaces : those of an environment (`Spaces.of(env)`); default: the states and actions of the log.
 
-    Untried pairs have the worst signals, so that the plan keeps to the pairs of the log.
+    Untried pairs have the worst signals, so that the plan avoids them.
     """
     limits: Any = budget if threshold is None else threshold
     names = signal_names("cost" if threshold is None else "utility", int(np.size(limits)))
@@ -258,7 +257,6 @@ def fit(
 
 
 def _range(logged: list[list[Step]]) -> tuple[float, float]:
-    """Return the range of the logged rewards and zero."""
     try:
         values = [float(step.reward) for episode in logged for step in episode]
     except (TypeError, ValueError, OverflowError):
@@ -270,7 +268,6 @@ def _range(logged: list[list[Step]]) -> tuple[float, float]:
 
 
 def _spaces(logged: list[list[Step]]) -> Spaces:
-    """Return the logged states and actions: whole numbers from 0, or names."""
     states, actions = dict[Any, None](), dict[Any, None]()
     for episode in logged:
         for step in episode:

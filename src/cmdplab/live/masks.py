@@ -22,7 +22,7 @@ Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 
 
 def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
-    """Return the open actions [H, X, A]; None if no mask was given."""
+    """Return the open actions [H, X, A], or None if no mask was given."""
     if given is None:
         return None
     shape = (horizon, spaces.states, spaces.actions)
@@ -38,9 +38,9 @@ def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
 
 
 class ToldMask:
-    """The mask that the infos of an environment have shown so far, as info["action_mask"].
+    """Mask that the infos of an environment have shown so far, under the key "action_mask".
 
-    The first mask of a state holds at every step, until another one is shown there.
+    The first mask of a state is used for every step, until another one is shown at a step.
     """
 
     def __init__(self, horizon: int, spaces: Spaces) -> None:
@@ -50,7 +50,7 @@ class ToldMask:
         self._met: set[int] = set()
 
     def remember(self, opened: Mask) -> None:
-        """Go on from an earlier mask."""
+        """Continue from the earlier mask `opened` [H, X, A]."""
         self.opened = opened.copy()
         self._met = set(np.flatnonzero(~opened.all(axis=(0, 2))).tolist())
 
@@ -64,10 +64,11 @@ class ToldMask:
         u: float,
         info: Info,
     ) -> int:
-        """Return the learner's action, or another open one at step h in state x by the uniform u.
+        """Return the learner's action at step h in state x if it is open, else another open action.
 
-        policy : (step, state) -> [A], from which an action is drawn if the learner's is closed;
-        the draw is uniform if the policy has closed actions only.
+        policy : (step, state) -> [A]. If the action is closed, an open one is drawn from it by the
+        uniform u. The draw is uniform if all actions of positive probability are closed. lead : the
+        learner's steps before the environment's. act : draws the learner's action.
         """
         row = self.row(h - lead, x, info)
         a = act(h, x, u)
@@ -78,7 +79,10 @@ class ToldMask:
         return drawn(rest / rest.sum(), u)
 
     def row(self, h: int, x: int, info: Info) -> Mask | None:
-        """Return the open actions [A] at step h in state x; None if the info has no mask."""
+        """Return the open actions [A] in an info, and store them for step h and state x.
+
+        Return None if the info has no mask.
+        """
         told = info.get("action_mask")
         if told is None:
             return None
@@ -101,7 +105,7 @@ class ToldMask:
 
 
 def projected(policy: Array, opened: Mask | None) -> Array:
-    """Return a policy [H, X, A] without closed actions; the others share their probability."""
+    """Return a policy [H, X, A] with closed actions at 0 and each row rescaled to sum 1."""
     if opened is None:
         return policy
     return exact.policy_of(np.where(opened, policy, 0.0), exact.even(opened))

@@ -1,4 +1,4 @@
-"""`learn`: an algorithm learns an environment whose transition probabilities are unknown."""
+"""`learn`, which lets an algorithm learn an environment with unknown transition probabilities."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def learn(
 
 
 def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, list[str]]:
-    """Begin a run, or go on from its checkpoint; complete the settings."""
+    """Begin a run or resume its checkpoint. Complete the settings. Return the run, and notes."""
     folder, settings, spaces = watch.folder, watch.settings, asked.setup.spaces
     sizes = (spaces.states, spaces.actions, 1 + len(asked.limit))
     empty = Experience(*sizes, asked.setup.horizon)
@@ -250,7 +250,7 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
 def _learned(
     asked: Asked, playing: Playing, choice: Choice | None, notes: list[str], seconds: float
 ) -> Learned:
-    """Return the result of `learn`; `choice` is None if the environment failed."""
+    """Return the result of `learn`. `choice` is None if the environment failed."""
     row, setup = playing.row, playing.setup
     if choice is None:
         last = Policy(playing.policy(), setup.spaces.labels, f"learnt by {row.name}")
@@ -295,5 +295,5 @@ def _learned(
 
 
 def _later(seed: int, episodes: int) -> int:
-    """Return another seed for an environment that goes on after so many episodes."""
+    """Return a seed for an environment that goes on after `episodes` episodes."""
     return int(np.random.SeedSequence((seed, episodes)).generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""A live run in progress: an environment, a learner, the counts so far, and its progress."""
+"""Live run in progress: an environment, a learner, the counts so far, and its display."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OnProgress = Callable[[Standing], None]
 
 
 class Watch(NamedTuple):
-    """Interruptions, progress and checkpoints of a run."""
+    """Requests to stop, callback of progress, and checkpoints of a run."""
 
     stop: Interrupt
     on_progress: OnProgress | None
@@ -65,7 +65,7 @@ class Watch(NamedTuple):
 
 
 class Playing:
-    """A session that learns from an environment, episode by episode."""
+    """Live run in progress, which learns from an environment episode by episode."""
 
     def __init__(
         self,
@@ -78,11 +78,10 @@ class Playing:
         watch: Watch,
         may_switch: bool = False,
     ) -> None:
-        """Begin or continue a run.
+        """Begin a run, or continue from `saved`.
 
-        begin : makes a session of a row, a setup and a state, anew if more actions are closed.
-
-        may_switch : True if the learner takes per-step counts as soon as steps differ.
+        begin : makes a session from row, setup and state, again whenever more actions are closed.
+        may_switch : True if the learner changes to counts per step as soon as steps differ.
         """
         self.env, self.setup, self.row, self.seed = env, setup, row, seed
         self._may_switch, self.switched = may_switch, 0
@@ -106,12 +105,12 @@ class Playing:
         return Saved(self.session.state(), *seen, told)
 
     def visits(self) -> Indices:
-        """Return how often each action was played at each step in each state, [H, X, A]."""
+        """Return the number of plays of each action at each step in each state, [H, X, A]."""
         visits = self.steps.visits().astype(np.int64)
         return visits if self.earlier is None else visits + self.earlier
 
     def learn(self, episodes: int) -> None:
-        """Learn until so many episodes are done in all, with checkpoints by the clock."""
+        """Learn until `episodes` episodes are done in total. Save checkpoints by time."""
         going = self._episodes(self.tally.episodes + 1, episodes)
         for played in self._watched("learning", going, self.tally, episodes):
             self.watch.stop.raises = False  # until the learner has taken the whole episode
@@ -129,7 +128,7 @@ class Playing:
                 self.save()
 
     def save(self) -> None:
-        """Write a checkpoint if there is a folder and an episode."""
+        """Write a checkpoint if there is a folder and at least one episode."""
         _, _, folder, every, settings = self.watch
         if folder and self.tally.episodes:
             settings["dynamics"] = self.row.dynamics
@@ -137,7 +136,7 @@ class Playing:
             self._due = time.monotonic() + every
 
     def take(self, played: Played) -> None:
-        """Learn from one episode, whoever played it."""
+        """Let the learner learn from one episode, and count its transitions."""
         if self.told is not None and self.told.news:
             self.setup = self.setup._replace(opened=self.told.opened)
             self.session = self._begin(self.row, self.setup, self.session.state())
@@ -151,9 +150,10 @@ class Playing:
         self.steps.add(*steps)
 
     def _followed(self, played: Played) -> Indices:
-        """Return the states [S + 1] in the learner's numbers.
+        """Return the states [S + 1] for the learner.
 
-        An end at step H may be that of the time: pooled, it would be an end of every step.
+        If counts are pooled and the episode ends at step H, the end may be the time limit. The last
+        state is then left unknown.
         """
         pooled = self.row.pooled and self.setup.steps > 1
         if not pooled or played.leads(self.setup) is not None:
@@ -161,12 +161,15 @@ class Playing:
         return np.append(played.states[:-1], NOWHERE)
 
     def policy(self) -> Array:
-        """Return the learner's next policy [H, X, A], without closed actions."""
+        """Return the present policy of the learner, [H, X, A], without closed actions."""
         real = (slice(self.setup.lead, None), slice(self.setup.spaces.states))
         return projected(self.session.policy()[real], self.setup.opened)
 
     def play(self, episodes: int, rows: Array | None) -> Trial:
-        """Play the learner's policy, or another [H, X, A], on uniforms of no learning episode."""
+        """Play the learner's policy, or `rows` [H, X, A], for `episodes` episodes. Return means.
+
+        The uniforms differ from those of all learning episodes.
+        """
         done, tally = self.tally.episodes, Tally(len(self.setup.names))
         places = np.zeros((self.setup.horizon, self.setup.spaces.states))
         going = self._episodes(done + 1, done + episodes, rows)
@@ -179,7 +182,7 @@ class Playing:
         return Trial(within(LEVEL), within, places)
 
     def evaluation(self, tally: Tally, share: float = 1.0, level: float = LEVEL) -> Evaluation:
-        """Estimate from a tally, with the bounds of this environment."""
+        """Estimate returns from the last `share` of a tally, within this environment's bounds."""
         ends = self.setup.horizon * np.array([self.setup.scale.worst, self.setup.scale.best])
         return tally.evaluation(np.sort(ends, axis=0), share, level)
 
@@ -190,7 +193,7 @@ class Playing:
         return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """Return remarks on the episodes."""
+        """Return remarks on switched counts, truncated episodes and clipped signals."""
         remarks = []
         if self.switched:
             remarks.append(
@@ -208,7 +211,6 @@ class Playing:
         return remarks
 
     def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:
-        """Yield episodes first, ..., last, played by the learner, or by a policy rows [H, X, A]."""
         other, lead = None if rows is None else by_rows(rows, self.setup.lead), self.setup.lead
 
         def row(h: int, x: int) -> Array:
@@ -232,7 +234,10 @@ class Playing:
     def _watched(
         self, phase: str, going: Iterator[Played], tally: Tally, total: int
     ) -> Iterator[Played]:
-        """Yield episodes, which are added to a tally; report progress, and end on Ctrl-C."""
+        """Yield episodes and report progress. Raise `KeyboardInterrupt` if a stop is requested.
+
+        tally : the caller adds each episode to it. total : the number of episodes, for the display.
+        """
         began = shown = time.monotonic()
         before = tally.episodes
         for played in going:
@@ -250,7 +255,7 @@ class Playing:
 
 @contextmanager
 def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
-    """Show the progress of one `learn` while the block lasts; yields its `on_progress`."""
+    """Display the progress of one `learn` during a `with` block. Yield its `on_progress`."""
     console = console if console is not None else Printer(stderr=True)
     cells, tasks = defaultdict[str, Cell](Cell), dict[str, int]()
     last = time.monotonic()

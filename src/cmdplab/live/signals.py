@@ -1,4 +1,4 @@
-"""Sizes and signals of a live run: the reward, the costs or utilities, and their units."""
+"""Signals of a live run: the reward and the costs or utilities, their ranges and units."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ INFO = "info"
 
 
 class Scale(NamedTuple):
-    """An affine map of each of the 1 + N signals: worst -> 0, best -> 1.
+    """Affine map of each of the 1 + N signals onto [0, 1]: worst -> 0, best -> 1.
 
-    u = (v - worst) / (best - worst), where v is in the user's units and u is what the learner
-    sees. A cost has worst 1 and best 0, so that u = 1 - v. A step on which nothing happens (after
-    the end of an episode) has v = 0.
+    u = (v - worst) / (best - worst), where v is in the user's units and the learner sees u. A cost
+    in [0, 1] has worst 1 and best 0, so that u = 1 - v. After the end of an episode v = 0.
     """
 
     worst: Array  # [1 + N]
@@ -40,22 +39,22 @@ class Scale(NamedTuple):
 
     @property
     def width(self) -> Array:
-        """The range of a step's signals, [1 + N]."""
+        """Ranges of the signals per step, [1 + N]."""
         return np.abs(self.best - self.worst)
 
     def to_unit(self, values: Array, steps: int | Array = 1) -> Array:
-        """Convert sums over `steps` steps, [1 + N] or [1 + N, ...], to the learner's units."""
+        """Convert sums over `steps` steps, [1 + N, ...], from the user's to the learner's units."""
         shape = (-1, *(1,) * (values.ndim - 1))
         worst, best = self.worst.reshape(shape), self.best.reshape(shape)
         return (values - steps * worst) / (best - worst)
 
     def from_unit(self, sums: Array, steps: int = 1) -> Array:
-        """Convert sums [1 + N] over `steps` steps to the user's units."""
+        """Convert sums [1 + N] over `steps` steps from the learner's to the user's units."""
         return np.asarray(steps * self.worst + (self.best - self.worst) * sums)
 
 
 class Setup(NamedTuple):
-    """The sizes, signals and start of a live run, which are equal in every episode."""
+    """Sizes, signals and start of a live run, which are equal in every episode."""
 
     spaces: Spaces
     horizon: int  # H, steps of the environment
@@ -68,7 +67,7 @@ class Setup(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The kind of the constrained signals, "cost" or "utility"."""
+        """Kind of the constrained signals, "cost" or "utility"."""
         return "cost" if self.costs else "utility"
 
     @property
@@ -78,45 +77,45 @@ class Setup(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """Return "at most" for budgets of costs, and "at least" for thresholds of utilities."""
+        """Word for the limits: "at most" for costs, and "at least" for utilities."""
         return "at most" if self.costs else "at least"
 
     def beyond(self, value: Any, limit: Any) -> Any:
-        """Return by how much values miss a limit; negative values keep it."""
+        """Return by how much values miss a limit. A negative result meets it."""
         return value - limit if self.costs else limit - value
 
     def end(self, found: Estimate, kind: bool) -> float:
-        """Return the end of an interval that favours the policy (kind), or the other end."""
+        """Return the end of an interval that favours the policy if `kind`, else the other end."""
         return found.low if kind == self.costs else found.high
 
     @property
     def lead(self) -> int:
-        """The number of steps before the environment's first: 1 if the start state is drawn."""
+        """Number of the learner's steps before the environment's first: 1 for several starts."""
         return int(self.start is None)
 
     @property
     def steps(self) -> int:
-        """S, the steps of the learner."""
+        """Number S of steps of the learner."""
         return self.horizon + self.lead
 
     @property
     def absorbing(self) -> int:
-        """The state after the end."""
+        """State after the end of an episode, X."""
         return self.spaces.states
 
     @property
     def states(self) -> int:
-        """The states of the learner, X + 1 or X + 2."""
+        """Number of states of the learner, X + 1 or X + 2."""
         return self.absorbing + 1 + self.lead
 
     @property
     def first(self) -> int:
-        """The learner's start state."""
+        """State in which the learner's episodes begin."""
         return self.absorbing + 1 if self.start is None else self.start
 
     @property
     def mask(self) -> Mask:
-        """The open actions [S, states, A]; only action 0 if the action does not matter."""
+        """Open actions [S, states, A]. Only action 0 is open where the action does not matter."""
         opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
         opened[:, self.absorbing :, 1:] = False
         if self.opened is not None:
@@ -132,11 +131,11 @@ def asked_of(
     opened: Mask | None = None,
     clip: bool = False,
 ) -> tuple[Setup, Array, str]:
-    """Return sizes and signals, the limits [N], and the source of the constrained signals.
+    """Return the setup, the limits [N], and the source of the constrained signals.
 
-    The source is `INFO` or the qualified names of the functions. The start is not known yet.
-
-    ranges : of the reward, and of a cost or utility or of each of them.
+    asked : budget, threshold, cost and utilities as in `learn`. ranges : of the reward, and of each
+    or all costs or utilities. The source is `INFO` or the functions' names. The start is not known
+    yet.
     """
     budget, threshold, cost, utilities = asked
     if (budget is None) == (threshold is None):
@@ -173,7 +172,7 @@ def signal_names(what: str, count: int) -> tuple[str, ...]:
 def checked_limit(
     name: str, given: npt.ArrayLike, horizon: int, ranges: Sequence[Sequence[float]]
 ) -> Array:
-    """Return budgets or thresholds [N]; refuse those beyond the sums of H steps."""
+    """Return the limits [N]. Refuse one that no sum of H steps can reach. name : for the error."""
     limit = np.atleast_1d(floats(name, given))
     if limit.ndim != 1 or not len(limit):
         raise InputError(f"{name} must be a number or a list of numbers")
@@ -185,7 +184,7 @@ def checked_limit(
 
 
 def checked_range(given: Any, what: str = "reward") -> tuple[float, float]:
-    """Return (low, high) of a step's signal; refuse a range without 0, the signal after an end."""
+    """Return (low, high) of a signal per step. Refuse a range without 0, the value after an end."""
     name = f"{what}_range"
     try:
         low, high = (real_number(f"an end of {name}", each) for each in given)
@@ -211,7 +210,7 @@ def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
 
 
 def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
-    """Refuse to compute signals: a file holds no functions."""
+    """Raise an `InputError`: a file does not contain the functions that compute signals."""
     raise InputError("functions are not kept in files: pass cost= or utilities= again")
 
 
@@ -224,7 +223,6 @@ def _from_info(
     reward: Any,
     info: Info,
 ) -> Sequence[Any]:
-    """Return info["cost"] of one cost, else info["costs"] or info["utilities"], N numbers."""
     argument, many = ("cost", "costs") if what == "cost" else ("utilities", "utilities")
     keys = ("cost", many) if what == "cost" and count == 1 else (many,)
     for key in keys:

@@ -1,7 +1,7 @@
-"""The two spaces of an environment as numbers, and the cells of a Box.
+"""Spaces of an environment as numbers, and discretisation of Box spaces into cells.
 
-A cell is one state to the learner. Cells hide a part of the state, so that the environment is no
-longer Markov, and a finer grid needs more episodes for every cell.
+The learner treats a cell as one state. Cells hide a part of the state, so that the environment is
+no longer Markov. A finer grid needs more episodes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ FEW = 10  # mean tries of a pair below which a note warns
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of equal width between `low` and `high`; the outer cells go on beyond them.
+    """Cells of equal width between `low` and `high`. The outer cells extend beyond them.
 
-    bins : cells of each dimension. low, high : for a space without bounds, or other bounds.
-    actions : points of each dimension of a Box of actions, its ends included.
+    bins : cells of each dimension. low, high : bounds that replace those of the space, or that it
+    lacks. actions : points of each dimension of a Box of actions, its ends included.
     """
 
     bins: Each = 10
@@ -42,7 +42,7 @@ class Grid:
     episodes: ClassVar[int] = 0  # of a warm-up
 
     def code(self, what: str, space: Any, seen: Array) -> Several:
-        """Return the cells of a Box; `seen` is not read."""
+        """Return the code of a Box. what : its name, for errors. `seen` is not used."""
         low, high = _bounds(what, space, self.low, self.high)
         for d, (a, b) in enumerate(zip(low, high, strict=True)):
             if not (np.isfinite([a, b]).all() and a < b):
@@ -59,8 +59,8 @@ class Grid:
 class Quantiles:
     """Cells with equal shares of the observations of a warm-up with random actions.
 
-    bins : cells of each dimension, fewer if values repeat. episodes : of the warm-up, which comes
-    before the learning and teaches the learner nothing. actions : as in `Grid`.
+    bins : cells of each dimension, fewer if values repeat. episodes : of the warm-up before the
+    learning, from which the learner learns nothing. actions : as in `Grid`.
     """
 
     bins: Each = 10
@@ -68,7 +68,7 @@ class Quantiles:
     actions: Each | None = None
 
     def code(self, what: str, space: Any, seen: Array) -> Several:
-        """Return the cells of a Box for the values [n, dimensions] of a warm-up."""
+        """Return the code of a Box. what : its name. seen : values [n, dimensions] of a warm-up."""
         bins = _per_dimension("bins", self.bins, seen.shape[1], 1)
         edges = []
         for column, n in zip(seen.T, bins, strict=True):
@@ -81,29 +81,29 @@ Discretiser = Grid | Quantiles
 
 
 class Spaces(NamedTuple):
-    """An environment's states and actions; a learner counts both from zero."""
+    """Codes of an environment's states and actions. The learner counts both from zero."""
 
     observed: Code
     chosen: Code
 
     @property
     def states(self) -> int:
-        """X."""
+        """Number of states, X."""
         return self.observed.size
 
     @property
     def actions(self) -> int:
-        """A."""
+        """Number of actions, A."""
         return self.chosen.size
 
     @property
     def first_state(self) -> int:
-        """The environment's number of the learner's state 0; 0 if it has none."""
+        """Environment's number of the learner's state 0, or 0 if it has none."""
         return self.observed.start if isinstance(self.observed, Whole) else 0
 
     @property
     def first_action(self) -> int:
-        """The environment's number of the learner's action 0; 0 if it has none."""
+        """Environment's number of the learner's action 0, or 0 if it has none."""
         return self.chosen.start if isinstance(self.chosen, Whole) else 0
 
     @property
@@ -115,7 +115,7 @@ class Spaces(NamedTuple):
     def of(
         cls, env: Any, discretise: Discretiser | None = None, warm_up: WarmUp | None = None
     ) -> Spaces:
-        """Return the spaces of an environment; play a warm-up only if the cells need one."""
+        """Return the spaces of an environment. warm_up : returns observations for `Quantiles`."""
         if discretise is not None and not isinstance(discretise, Grid | Quantiles):
             raise InputError(f"discretise is {discretise!r}, not cmdplab.live.Grid or Quantiles")
         chosen = _code("action space", env.action_space, discretise, None)
@@ -134,7 +134,7 @@ class Spaces(NamedTuple):
             raise InputError(f"the environment shows no state of its space: {error}") from None
 
     def observation(self, state: int) -> Any:
-        """Return the environment's value of a state; for a cell, its middle."""
+        """Return the environment's value of a state. A cell has its middle as value."""
         return self.observed.value(state)
 
     def action(self, number: int) -> Any:
@@ -143,11 +143,11 @@ class Spaces(NamedTuple):
 
     @property
     def labels(self) -> Labels:
-        """The names of states and actions, if they are not plain numbers from 0."""
+        """Names of states and actions, empty if they are the numbers from 0."""
         return Labels(names(self.observed), names(self.chosen))
 
     def sparse(self, episodes: int, horizon: int) -> str:
-        """Return a sentence if the pairs are too many for the episodes; else an empty one."""
+        """Return a sentence if the episodes are few for the number of pairs, else ""."""
         pairs = self.states * self.actions
         if pairs * FEW <= episodes * horizon:
             return ""
@@ -165,7 +165,6 @@ def _has_cells(code: Code) -> bool:
 
 
 def _code(what: str, space: Any, discretise: Discretiser | None, seen: Any) -> Code:
-    """Return the code of a space, which is recognised by its attributes."""
     if hasattr(space, "spaces"):
         return _parts(what, space, discretise, seen)
     if hasattr(space, "nvec"):
@@ -190,7 +189,7 @@ def _code(what: str, space: Any, discretise: Discretiser | None, seen: Any) -> C
 
 
 def _parts(what: str, space: Any, discretise: Discretiser | None, seen: Any) -> Several:
-    """Return the code of a Tuple or Dict; a warm-up has whole observations."""
+    """Return the code of a Tuple or Dict. seen : whole observations of a warm-up, or None."""
     inner = space.spaces
     keys = tuple(map(str, inner)) if hasattr(inner, "keys") else ()
     each = list(inner.values()) if hasattr(inner, "values") else list(inner)
@@ -228,7 +227,7 @@ def _check_size(what: str, code: Code) -> None:
 
 
 def _levels(space: Any, actions: Each) -> Several:
-    """Return equally spaced points of a Box of actions, its ends included."""
+    """Return the code of a Box of actions: equally spaced points, its ends included."""
     low, high = _bounds("action space", space, None, None)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError("the action space has no bounds: its points cannot be chosen")
@@ -244,7 +243,6 @@ def _levels(space: Any, actions: Each) -> Several:
 def _bounds(
     what: str, space: Any, low: npt.ArrayLike | None, high: npt.ArrayLike | None
 ) -> tuple[Array, Array]:
-    """Return the lower and upper ends [d] of a Box, or the given ones."""
     size = int(np.size(space.low))
     found = []
     for name, given, own in (("low", low, space.low), ("high", high, space.high)):
@@ -257,7 +255,7 @@ def _bounds(
 
 
 def _per_dimension(what: str, given: Each, size: int, least: int) -> list[int]:
-    """Return one whole number for each dimension."""
+    """Return `size` whole numbers >= `least`, from one number for all or one for each."""
     listed = list(given) if isinstance(given, Sequence) else [given] * size
     if len(listed) != size:
         raise InputError(f"{what} has {len(listed)} numbers for {size} dimensions")

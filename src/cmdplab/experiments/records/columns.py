@@ -33,8 +33,6 @@ Table = dict[str, Array]
 
 
 class _Rows(NamedTuple):
-    """Table of one run, and `source`, the sha256 of its file."""
-
     source: str
     table: Table
 

@@ -1,1 +1,1 @@
-"""Counts of transitions, the estimated model, and plans. These modules play no environment."""
+"""Models from counts: counted transitions, the estimated model, and plans. No episode is played."""

@@ -1,11 +1,11 @@
-"""A safe policy with unknown exact returns, certified by episodes that it has played.
+"""Certificates for a safe policy whose exact returns are unknown, from episodes of that policy.
 
 For n independent episodes whose sums lie in [low, high], with probability 1 - delta,
 
     V >= mean - sqrt(2 s^2 ln(2 / delta) / n) - 7 (high - low) ln(2 / delta) / (3 (n - 1)),
 
-Maurer and Pontil's empirical Bernstein bound (2009, Theorem 4), s^2 the sample variance. It holds
-for every n, unlike the normal interval; delta is shared by the N constraints.
+the empirical Bernstein bound of Maurer and Pontil (2009, Theorem 4). V is the expected sum, s^2 the
+sample variance. The bound holds for every n. The N constraints share delta equally.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from cmdplab.types import Array
 
 @dataclass(frozen=True)
 class Baseline:
-    """A policy that is believed to be safe, and how it is certified.
+    """Policy that a person believes to be safe, and the way to certify it.
 
     policy : [H, X, A], or [X, A] for every step: a `Policy` or an array.
-    data : logged episodes of this very policy, as `cmdplab.fit` takes them. Without them it is
-    played in the environment, before the learning, for so many episodes.
-    confidence : with which its returns are known.
+    data : logged episodes of this policy, as for `cmdplab.fit`. Without them the policy is played
+    before the learning, for `episodes` episodes.
+    confidence : the probability with which the bounds on its returns hold.
     """
 
     policy: npt.ArrayLike | Policy
@@ -47,12 +47,12 @@ class Baseline:
 
     @classmethod
     def of(cls, given: Any) -> Baseline | None:
-        """Return a baseline from itself, a policy or None."""
+        """Return a baseline from a baseline, a policy or None."""
         return given if given is None or isinstance(given, cls) else cls(given)
 
 
 class Certified(NamedTuple):
-    """A baseline with returns that hold with confidence, and the episodes that say so."""
+    """Baseline with lower bounds on its returns, the episodes behind them, and a note."""
 
     told: task.Baseline  # in the learner's units and states
     played: list[Played]
@@ -60,7 +60,7 @@ class Certified(NamedTuple):
 
 
 def bernstein_low(values: Array, width: float, delta: float) -> float:
-    """Return the lower bound for the expectation of values [n] with a range of `width`."""
+    """Return a lower bound for the mean from samples [n]. width : high - low. delta : its error."""
     n, log = len(values), math.log(2.0 / delta)
     spread = float(np.var(values, ddof=1))
     return (
@@ -73,9 +73,9 @@ def bernstein_low(values: Array, width: float, delta: float) -> float:
 def certified(
     given: Baseline, env: Env, setup: Setup, threshold: Array, seed: int, kept: Any = None
 ) -> Certified:
-    """Certify a baseline from its log or by playing it; one that cannot be is refused.
+    """Certify a baseline from its log or by playing it. Refuse it if a bound misses its threshold.
 
-    threshold : [N], in the learner's units. kept : returns and note of an earlier call.
+    threshold : [N], in the learner's units. kept : returns and note in a checkpoint, or None.
     """
     policy = given.policy if isinstance(given.policy, Policy) else Policy(np.asarray(given.policy))
     shape = (setup.horizon, setup.spaces.states, setup.spaces.actions)
@@ -111,7 +111,7 @@ def certified(
 
 
 def _for_learner(rows: Array, setup: Setup) -> Array:
-    """Return a policy [S, states, A], with the steps and states without a choice."""
+    """Return the policy in the learner's sizes [S, states, A], from rows [H, X, A]."""
     made = np.zeros((setup.steps, setup.states, setup.spaces.actions))
     made[..., 0] = 1.0
     made[: setup.lead] = setup.mask[: setup.lead] / setup.mask[: setup.lead].sum(-1, keepdims=True)
@@ -139,7 +139,10 @@ def _in_words(setup: Setup, n: int, low: Array) -> str:
 
 
 def by_rows(rows: Array, lead: int) -> Act:
-    """Return a function that draws the actions of a policy [H, X, A] by inverse CDF."""
+    """Return a function that draws actions of a policy [H, X, A] from uniforms, by inverse CDF.
+
+    lead : the number of the learner's steps before the first step of the policy.
+    """
     sums = np.cumsum(rows, axis=-1)
     last = rows.shape[-1] - 1 - np.argmax(rows[..., ::-1] > 0.0, axis=-1)
 

@@ -1,12 +1,12 @@
-"""The choice among the last policy, plans on the counts, and a mixture of two of these.
+"""Choice among the last policy, plans on the counts, and a mixture of two of these.
 
-Policies are compared first by how much they miss limits for certain, then by a pessimistic
-objective. Every policy is played. A mixture of the policies i and j with the shares w and 1 - w,
+The first criterion is the certain violation of limits, the second a pessimistic objective. Every
+policy is played. A mixture of the policies i and j with the shares w and 1 - w,
 
     pi_h(a | x) = (w d_i pi_i + (1 - w) d_j pi_j) / (w d_i + (1 - w) d_j),
 
-has the mean of their returns if the environment is Markov; d_i = d_i(h, x) is the measured
-frequency of state x at step h. w is the largest share of the better policy that keeps all limits.
+has the mean of their returns if the environment is Markov. d_i = d_i(h, x) is the measured
+frequency of state x at step h. w is the largest share of the better policy that meets all limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUNDS = 3  # plans with a margin, each larger than the one before
 
 
 class Trial(NamedTuple):
-    """The result of playing a policy."""
+    """Result of playing a policy."""
 
     evaluation: Evaluation
     within: Callable[[float], Evaluation]  # the estimates with intervals of another level
@@ -44,7 +44,7 @@ Judge = Callable[[Array | None], Trial]  # plays a policy [H, X, A]; None: the l
 
 
 class Choice(NamedTuple):
-    """The chosen policy, and the policies that were compared."""
+    """Chosen policy, and the results of the policies that were compared."""
 
     name: str
     policy: Policy  # [H, X, A]
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A policy with estimates from episodes, else from the model."""
+    """Policy with estimates from episodes if it was played, else from the model."""
 
     name: str
     policy: Policy
@@ -66,7 +66,6 @@ class _Candidate(NamedTuple):
     plan: Planned | None = None
 
     def words(self, world: Setup) -> str:
-        """Return the name with the means."""
         (reward, paid), *others = zip(world.names, self.found.every, strict=True)
         costs = " and ".join(f"{name} {each.mean:.4g}" for name, each in others)
         return f"{self.name} ({reward} {paid.mean:.4g} at {costs})"
@@ -80,9 +79,10 @@ def choose(
     steps: BySteps | None,
     judge: Judge | None,
 ) -> Choice:
-    """Plan on the counts, play all candidates if there is a judge, and choose.
+    """Plan on the counts `seen`, play all candidates with `judge`, and choose a policy.
 
-    steps : for a plan with estimates of each step; None: the environment does not change.
+    last : the learner's last policy. steps : counts for plans by step, or None if steps do not
+    differ. judge : None compares by the model alone.
     """
     notes: list[str] = []
     trial = judge(None) if judge else None
@@ -156,10 +156,10 @@ def _careful(
     steps: BySteps | None,
     judge: Judge | None,
 ) -> Iterator[_Candidate]:
-    """Yield plans with growing margins until one does not miss its limits for certain.
+    """Yield plans with growing margins, until one does not certainly miss its limits.
 
-    The best policy of an estimated model is one whose costs were estimated too low. If a policy
-    misses by m, and the model has slack s, the margin grows by s m / (s + m), which is below both.
+    Optimal plans tend to have underestimated costs. If a plan misses by m and the model has slack
+    s, the margin grows by s m / (s + m), which is below both.
     """
     at, plan = first, first.plan
     assert plan is not None
@@ -185,7 +185,7 @@ def _mixture(
     limit: Array,
     world: Setup,
 ) -> tuple[float, _Candidate, _Candidate] | None:
-    """Return (w, i, j) of the best mixture if it earns visibly more than the best single policy."""
+    """Return (w, i, j) of the best mixture, or None if it earns not visibly more than `best`."""
     missed, earned = value(best)
     half = (best.found.objective.high - best.found.objective.low) / 2.0
     most, found = (-np.inf if missed < 0.0 else earned + half), None
@@ -205,7 +205,7 @@ def _mixture(
 
 
 def _mixed(share: float, first: _Candidate, second: _Candidate) -> Array:
-    """Return the policy of a mixture, with half a visit added to each frequency."""
+    """Return the policy [H, X, A] of a mixture. Half a visit is added to each frequency."""
     total: Array = np.zeros(1)
     for weight, one in ((share, first), (1.0 - share, second)):
         assert one.trial is not None
@@ -214,7 +214,6 @@ def _mixed(share: float, first: _Candidate, second: _Candidate) -> Array:
 
 
 def _reason(best: _Candidate, other: _Candidate, limit: Array, world: Setup) -> str:
-    """Return why one policy was preferred to another, with the means of both."""
     mine, theirs = (shortfall(each.found, limit, world, certain=True) for each in (best, other))
     rule = ", ".join(
         f"{n} {world.rule} {b:.4g}" for n, b in zip(world.names[1:], limit, strict=True)
@@ -229,9 +228,9 @@ def _reason(best: _Candidate, other: _Candidate, limit: Array, world: Setup) -> 
 
 
 def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
-    """Return by how much limits are missed in all, each in units of its range of a step.
+    """Return the sum of the limits' violations, each divided by the range of the signal per step.
 
-    certain : True uses the end of the interval that favours the policy; False uses the other end.
+    certain : True uses the end of each interval that favours the policy, False the other end.
     """
     total = 0.0
     for each, wanted, unit in zip(found.constrained, limit, world.scale.width[1:], strict=True):
@@ -240,9 +239,10 @@ def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> f
 
 
 def merit(found: Evaluation, limit: Array, prices: Array, world: Setup) -> tuple[float, float]:
-    """Return minus the certain shortfall, then the pessimistic objective.
+    """Return (minus the certain shortfall, the pessimistic objective), to compare policies.
 
-    The objective is the lower end of its interval, less the prices of what may be missed.
+    The pessimistic objective is the lower end of its interval, minus the prices [N] times the
+    possible violations.
     """
     owed = 0.0
     for each, wanted, price in zip(found.constrained, limit, prices, strict=True):

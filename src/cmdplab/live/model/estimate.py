@@ -1,10 +1,10 @@
-"""The CMDP estimated from episodes, with a box for its kernel and standard errors for returns.
+"""CMDP estimated from episodes, a box for its kernel, and standard errors of its returns.
 
     Pbar(y | x, a) = n(x, a, y) / n(x, a),     rewards and costs are means
 
-The model assumes equal steps. It closes each untried action of a state in which another action was
-tried. A state without any tried action leads to one more state, at the worst reward and cost of a
-step, and that state is never left. So a plan never relies on untried pairs.
+n counts the transitions. The model assumes equal steps. It closes each untried action of a state in
+which another action was tried. A state without any tried action leads to one more state, which has
+the worst reward and cost and is never left. Hence plans avoid untried pairs.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LARGEST_BY_STEP = 5_000_000  # transitions of all steps
 @display.shown
 @frozen
 class LearnedModel(NamedTuple):
-    """The problem that was learned, the box that holds its kernel, and notes.
+    """Estimated problem, the box around its kernel, and notes.
 
-    `solve(found.problem)` trusts the estimates; `solve_robust(found.problem, found.box)` does not.
-    Values and thresholds are in [0, H]; `problem.labels` has the units of the environment.
+    `solve(found.problem)` trusts the estimates. `solve_robust(found.problem, found.box)` does not.
+    Values and thresholds are in [0, H]. `problem.labels` has the units of the environment.
     """
 
     problem: CMDP
@@ -53,7 +53,7 @@ class LearnedModel(NamedTuple):
 
 
 class BySteps(NamedTuple):
-    """Counts with their steps, for a model that changes with the step."""
+    """Counts with their steps, for a model whose signals or kernel change with the step."""
 
     seen: Experience
     leads: bool  # True if the kernel changes too, not only the signals
@@ -66,9 +66,9 @@ def model_problem(
     name: str = "learned",
     steps: BySteps | None = None,
 ) -> CMDP:
-    """Return the CMDP of the counts; state X is the end, X + 1 stands for unseen states.
+    """Return the estimated CMDP. State X is the end, X + 1 follows states without tried actions.
 
-    steps : for signals, and a kernel if it changes, of each step; None: the same at every step.
+    limit : [N], in the user's units. steps : counts for estimates of each step; None: equal steps.
     """
     X, A, H = seen.states, seen.actions, world.horizon
     signals = len(world.names)
@@ -114,7 +114,7 @@ def model_problem(
 
 
 def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) -> LearnedModel:
-    """Return the problem and a box that holds every tried row with probability 1 - delta."""
+    """Return the estimated problem and a box of all tried rows, valid with probability 1 - delta."""
     problem, visits = model_problem(seen, world, limit), seen.visits()
     notes = ["the world is taken to be the same at every step, and rewards and costs are means"]
     never = int((visits == 0).sum())
@@ -141,9 +141,9 @@ def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) 
 def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Array:
     """Return the standard errors [1 + N] of the model's returns of a policy, in the user's units.
 
-    The delta method: a sample (r, y) of the pair (x, a) moves V by sum_h w_h(x, a) (r + V_{h+1}(y))
-    over n(x, a); the start by V(x_1) over the episodes. Right for many visits; pairs that were
-    tried once, or at the last step only, seem certain.
+    By the delta method, a sample (r, y) of the pair (x, a) moves V by sum_h w_h(x, a) (r +
+    V_{h+1}(y)) over n(x, a), where w is the occupancy. A sampled start moves V by V(x_1) over the
+    episodes. The errors are right for many visits, but too small for pairs that were tried once.
     """
     lead = problem.horizon - world.horizon
     width = world.scale.width
@@ -176,7 +176,7 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
 
 
 def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
-    """Return the variance that is due to the estimated shares of the first states."""
+    """Return the variance of a value due to the estimated distribution of the first state."""
     if world.start is not None:
         return 0.0
     began, many = seen.starts()
@@ -186,7 +186,6 @@ def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
 
 
 def _means(entries: Entries, visits: Array, signals: int) -> Array:
-    """Return the means [1 + N, X, A] of the signals, zero for untried pairs."""
     sums = np.zeros((signals, *visits.shape))
     for total, each in zip(sums, entries.sums, strict=True):
         np.add.at(total, (entries.state, entries.action), each)
@@ -194,7 +193,6 @@ def _means(entries: Entries, visits: Array, signals: int) -> Array:
 
 
 def _opened(visits: Array, told: Mask | None, horizon: int) -> Mask:
-    """Return the open actions [H, X + 2, A]: the tried ones, or all if none was tried."""
     X, A = visits.shape
     may = np.broadcast_to(np.array(True), (1, X, A)) if told is None else told
     tried = may & (visits > 0.0)
@@ -210,7 +208,7 @@ def _transitions(
 ) -> Transitions:
     """Return the estimated kernel over X + 2 states, of each step if `steps` are given.
 
-    Open pairs without a known successor lead to the last state.
+    Open pairs without a known successor lead to state X + 1.
     """
     X = len(visits)
     untried = np.argwhere(opened[:X] & (visits == 0.0))
@@ -237,7 +235,6 @@ def _transitions(
 
 
 def _labels(world: Setup) -> Labels:
-    """Return the names of the environment, if it has some, and the units of every signal."""
     scale, named = world.scale, world.spaces.labels
     states = named.states
     if states:

@@ -1,10 +1,10 @@
-"""Counts of observed transitions. The memory grows with the visited pairs, not with the sizes.
+"""Counts of observed transitions. The memory grows with the pairs visited, not with the sizes.
 
-    n(x, a, y),   the sums of each signal over those transitions, and of their squares
+    n(x, a, y),   the sums of each signal over these transitions, and of its squares
 
-Learners keep counts of their own, by step or pooled, and some keep none. The counts here are equal
-for every algorithm, and plans use them. The successor of step H is not counted, because many
-environments end there for lack of time, which does not depend on the pair.
+Here x is the state, a the action and y the next state. The counts are equal for every algorithm,
+and plans use them. Learners may keep counts of their own. The successor of step H is not counted,
+because many environments end there for lack of time, which does not depend on the pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST = 1_000_000  # transitions with their steps
 
 
 class Entries(NamedTuple):
-    """The transitions that occurred, each (x, a, y) or (h, x, a, y) once, in rising order."""
+    """Counted transitions, each (x, a, y) or (h, x, a, y) once, in rising order."""
 
     state: Indices  # [E]
     action: Indices  # [E]
@@ -32,17 +32,17 @@ class Entries(NamedTuple):
     step: Indices | None = None  # [E]; None if the steps are pooled
 
     def kept(self, where: Mask) -> Entries:
-        """Return the transitions at the places of a mask."""
+        """Return the transitions where the mask `where` [E] is True."""
         pairs = (self.state[where], self.action[where], self.following[where])
         step = None if self.step is None else self.step[where]
         return Entries(*pairs, self.times[where], self.sums[:, where], self.squares[:, where], step)
 
 
 class Experience:
-    """Counts of X states and A actions; X follows the end of an episode, X + 1 the last step.
+    """Counts of X states and A actions. y = X is the end, y = X + 1 an uncounted successor.
 
-    horizon : 0 pools the steps. With H steps each transition is counted with its step, up to
-    `MOST` different ones; later transitions are counted without their successor.
+    horizon : 0 pools the steps. With H steps, each transition is counted with its step. Above
+    `MOST` different transitions, further ones are counted without their successor.
     """
 
     def __init__(self, states: int, actions: int, signals: int, horizon: int = 0) -> None:
@@ -91,12 +91,12 @@ class Experience:
 
     @property
     def episodes(self) -> int:
-        """Return the number of episodes."""
+        """Number of counted episodes."""
         self._settle()
         return int(self._starts.sum())
 
     def entries(self) -> Entries:
-        """Return all transitions so far."""
+        """Return all counted transitions."""
         self._settle()
         pair, y = np.divmod(self._key, self.states + 2)
         place, a = np.divmod(pair, self.actions)
@@ -107,28 +107,28 @@ class Experience:
         return Entries(x, a, y, *counts)._replace(step=h)
 
     def moves(self) -> Entries:
-        """Return the transitions whose successor is known."""
+        """Return the transitions whose successor was counted."""
         found = self.entries()
         return found.kept(found.following <= self.states)
 
     def visits(self) -> Array:
-        """Return how often each pair was tried, [X, A] or [H, X, A]."""
+        """Return the number of tries of each pair, [X, A] or [H, X, A]."""
         return self.number(self.entries())
 
     def number(self, found: Entries) -> Array:
-        """Return how many of some transitions begin with each pair, [X, A] or [H, X, A]."""
+        """Return the number of these transitions from each pair, [X, A] or [H, X, A]."""
         visits = np.zeros((*((self.horizon,) if self.horizon else ()), self.states, self.actions))
         step = () if found.step is None else (found.step,)
         np.add.at(visits, (*step, found.state, found.action), found.times)
         return visits
 
     def starts(self) -> tuple[Indices, Array]:
-        """Return the states in which episodes began, and how many did."""
+        """Return the first states of episodes, and the number of episodes that began in each."""
         self._settle()
         return self._began.copy(), self._starts.copy()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all counts as arrays with names."""
+        """Return all counts as arrays by name."""
         self._settle()
         return {
             "key": self._key,
@@ -142,7 +142,7 @@ class Experience:
     def of_arrays(
         cls, states: int, actions: int, arrays: dict[str, npt.NDArray[Any]], horizon: int = 0
     ) -> Experience:
-        """Return the experience whose `arrays` these are."""
+        """Return the experience that `arrays` wrote. horizon : as in the class."""
         made = cls(states, actions, arrays["sums"].shape[1], horizon)
         made._key, made._began = (arrays[each].astype(np.int64) for each in ("key", "began"))
         made._count, made._sums, made._starts = (
@@ -152,5 +152,5 @@ class Experience:
 
 
 def totals(place: Indices, weight: Array, size: int = 0) -> Array:
-    """Return the sums of the weights at each place, [size] or as many as there are places."""
+    """Return the sum of weights at each place, [size]. size 0: up to the highest place."""
     return np.asarray(np.bincount(place, weight, size), dtype=np.float64)

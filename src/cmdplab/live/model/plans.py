@@ -1,4 +1,4 @@
-"""Plans on the learned model, the estimates of the model for policies, and notes on a run."""
+"""Plans on the estimated model, the model's estimates for policies, and notes on a run."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ABOVE = 5.0  # times the plan's multiplier: more is no price
 @display.shown
 @frozen
 class Planned(NamedTuple):
-    """The best policy of the learned model, in the user's units.
+    """Optimal policy of the estimated model, in the user's units.
 
-    `promised` is what the model says of it, with 95 % intervals by the delta method; `evaluation`
-    is what it earned in episodes of its own, None where it was not played.
+    `promised` holds the model's estimates of its returns, with 95 % intervals. `evaluation` holds
+    the estimates from episodes of the policy, None if it was not played.
     """
 
     policy: Policy  # [H, X, A]
@@ -66,9 +66,10 @@ def planned_on(
     margin: Array,
     steps: BySteps | None = None,
 ) -> Planned:
-    """Return the optimum of the model for limits [N] that are stricter by a margin [N].
+    """Return the optimal plan of the estimated model for limits [N] tightened by a margin [N].
 
-    If the model has none, return the policy that comes nearest to all limits.
+    If no policy meets the limits, plan for the smallest violation. steps : counts for a model by
+    steps.
     """
     stricter = limit - margin if world.costs else limit + margin
     problem = model_problem(seen, world, stricter, steps=steps)
@@ -91,7 +92,7 @@ def planned_on(
 
 
 def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Evaluation:
-    """Return the model's estimates of a policy, with 95 % intervals."""
+    """Return the estimates of the model `problem` for a policy, with 95 % intervals."""
     width = world.scale.best - world.scale.worst
     means = world.horizon * world.scale.worst + width * exact.returns(problem, policy)
     half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * standard_errors(problem, seen, world, policy)
@@ -103,7 +104,7 @@ def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Eva
 def promised_by(
     seen: Experience, world: Setup, limit: Array, policy: Array, steps: BySteps | None = None
 ) -> Evaluation:
-    """Return the estimates of the model for a policy [H, X, A] from elsewhere."""
+    """Return the estimates of the model for a policy [H, X, A], without its untried actions."""
     problem = model_problem(seen, world, limit, steps=steps)
     # The model cannot judge untried actions: the policy is restricted to the open ones.
     opened = problem.opened[problem.horizon - world.horizon :, : policy.shape[1]]
@@ -111,7 +112,7 @@ def promised_by(
 
 
 def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
-    """Return a sentence on limits that no policy of the model keeps."""
+    """Return a sentence on the limits that no policy of the model meets."""
     parts = [
         f"{name} {world.rule} {wanted:g} looks unreachable: it comes to {found.mean:.4g}"
         for name, wanted, found in zip(world.names[1:], limit, promised.constrained, strict=True)
@@ -121,7 +122,7 @@ def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
 
 
 def on_the_model(plan: Planned, world: Setup) -> list[str]:
-    """Return a note if episodes contradict the model by far more than its errors."""
+    """Return a note if the played episodes contradict the model by far more than its errors."""
     if plan.evaluation is None:
         return []
     both = (plan.promised.every, plan.evaluation.every)
@@ -144,10 +145,10 @@ def on_the_multiplier(
     last: Evaluation,
     world: Setup,
 ) -> list[str]:
-    """Return a note if a multiplier grows without end, as it does if a limit cannot be kept.
+    """Return a note if a multiplier grows without end, as it does if a limit cannot be met.
 
-    It has grown from doubling to doubling, is no price any more, and what it is the price of is
-    still missed, for certain. One that rises on the way to its price, or to nothing, is none.
+    prices : (episode, multipliers [N]) at powers of two. now : the present multipliers. The note
+    needs growth over `DOUBLINGS` doublings, a value far above the plan's, and a certain violation.
     """
     early = [each for each in prices if 2 * each[0] <= episodes]
     if len(early) < DOUBLINGS:

@@ -28,7 +28,7 @@ LEVELS = 1 << 12  # of a signal, equally far apart
 
 
 class Change(NamedTuple):
-    """The clearest difference between steps, the number of pairs that differ, and their kind."""
+    """Clearest difference between steps in words, the number of differing pairs, and its kind."""
 
     sentence: str
     pairs: int
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The visits of pairs at steps, sorted by pair and step."""
+    """Visits of pairs at steps, in R rows sorted by pair and step."""
 
     pair: Indices  # [R], x A + a
     step: Indices  # [R]
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, found: Entries, seen: Experience) -> Rows:
-        """Return the sums over the successors of each pair and step."""
+        """Return the rows of transitions, summed over the successors."""
         pair = found.state * seen.actions + found.action
         key, place = np.unique(pair * seen.horizon + np.asarray(found.step), return_inverse=True)
         both = (found.sums, found.squares)
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
 
 class _Variable(NamedTuple):
-    """Sums of a variable in some rows: of the row, of the steps before, of all steps."""
+    """Sums of a variable for each row: in the row, before its step, over all steps."""
 
     sum: Array
     before: Array
@@ -65,21 +65,21 @@ class _Variable(NamedTuple):
 
     @classmethod
     def of(cls, values: Array, group: Indices) -> _Variable:
-        """Return the sums of values [R] within groups, whose rows are neighbours by step."""
+        """Return the sums of values [R]. group : [R], the group of each row, in order."""
         first = np.searchsorted(group, group)
         running = np.append(0.0, np.cumsum(values))
         _, place = np.unique(group, return_inverse=True)
         return cls(values, running[:-1] - running[first], totals(place, values)[place])
 
     def groups(self, alone: bool) -> tuple[Array, Array]:
-        """Return the sums of both groups: a step and all others, or from a step on and before."""
+        """Return the sums of two groups: a step and all others, or later and earlier steps."""
         if alone:
             return self.sum, self.all - self.sum
         return self.all - self.before, self.before
 
 
 def change(seen: Experience, world: Setup) -> Change | None:
-    """Return the clearest difference between the steps of a pair; None if none is certain."""
+    """Return the clearest certain difference between the steps of a pair, or None."""
     found, moves = seen.entries(), seen.moves()
     rows, signals = Rows.of(found, seen), len(world.names)
     variables = seen.states + 1 + signals * (1 + LEVELS)
@@ -88,7 +88,7 @@ def change(seen: Experience, world: Setup) -> Change | None:
     most, sentence, changed = 0.0, "", [np.zeros(0, dtype=np.int64)]
 
     def look(pair: Indices, tested: _Variable, times: _Variable) -> tuple[int, bool] | None:
-        """Keep the pairs that differ; return the row and the kind of the clearest difference."""
+        """Store the pairs that differ. Return row and kind of the clearest difference, or None."""
         nonlocal most
         excess = np.stack([_excess(tested, times, each, certain) for each in (False, True)])
         changed.append(pair[(excess > 0.0).any(axis=0)])
@@ -128,9 +128,9 @@ def change(seen: Experience, world: Setup) -> Change | None:
 
 
 def signals_by_step(seen: Experience, paid: Array) -> Array:
-    """Return the means [1 + N, H, X, A] of the signals at each step.
+    """Return the means [1 + N, H, X, A] of the signals at each step, shrunk to those of all steps.
 
-    paid : [1 + N, X, A], the means over all steps, for the pairs that were not visited.
+    paid : [1 + N, X, A], the means over all steps, used for pairs without visits.
     """
     rows = Rows.of(seen.entries(), seen)
     pairs, place = np.unique(rows.pair, return_inverse=True)
@@ -147,9 +147,9 @@ def signals_by_step(seen: Experience, paid: Array) -> Array:
 
 
 def moves_by_step(seen: Experience, pooled: Entries, chance: Array) -> Array:
-    """Return the probabilities [H, E] of pooled transitions [E] at each step.
+    """Return the probabilities [H, E] of the pooled transitions at each step, shrunk to `chance`.
 
-    chance : [E], the probabilities over all steps.
+    pooled : E transitions. chance : [E], their probabilities over all steps.
     """
     moves = seen.moves()
     rows = Rows.of(moves, seen)
@@ -181,7 +181,7 @@ def moves_by_step(seen: Experience, pooled: Entries, chance: Array) -> Array:
 
 
 def _nearest(key: Indices, pairs: int, horizon: int) -> Indices:
-    """Return [pairs, H]: the row of the pair at the nearest step; key : pair H + step of rows."""
+    """Return [pairs, H], the row of the pair at the nearest visited step. key : pair H + step."""
     wanted = np.arange(pairs * horizon)
     after = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     before = np.maximum(after - (key[after] > wanted), 0)
@@ -214,7 +214,7 @@ def _weights(place: Indices, times: Array, between: Array, within: Array) -> Arr
 
 
 def _excess(tested: _Variable, times: _Variable, alone: bool, certain: float) -> Array:
-    """Return ln E - `certain` for each row; minus infinity if a group is empty."""
+    """Return ln E - `certain` for each row, minus infinity if a group is empty."""
     p = tested.all / times.all
     evidence = -special.xlogy(tested.all, p) - special.xlogy(times.all - tested.all, 1.0 - p)
     for total, n in zip(tested.groups(alone), times.groups(alone), strict=True):
@@ -225,9 +225,9 @@ def _excess(tested: _Variable, times: _Variable, alone: bool, certain: float) ->
 
 
 def _above(found: Entries, rows: Rows, unit: Array, k: int, world: Setup) -> Array:
-    """Return how many samples of each row exceed the level next to the mean of the pair.
+    """Return the number of samples of each row above the level next to the pair's mean.
 
-    Samples are known one by one where all samples of an entry are equal. Other pairs have zeros.
+    Single samples are known if all samples of an entry are equal. Other pairs have zeros.
     """
     mean = found.sums[k] / found.times
     spread = found.squares[k] / found.times - mean**2
@@ -250,7 +250,6 @@ def _sentence(
     step: Indices,
     world: Setup,
 ) -> str:
-    """Return the difference of a row in words."""
     row, alone = best
     x, a = divmod(int(pair[row]), world.spaces.actions)
     both = zip(tested.groups(alone), times.groups(alone), strict=True)
