@@ -272,7 +272,7 @@ def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arra
 
 
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi J[r] for a discounted reward r [X, A], and an optimal deterministic policy [X, A]."""
+    """Return max_pi J[r] of a discounted reward r [X, A], and a deterministic optimum [X, A]."""
     states = np.arange(problem.states)
     policy = np.zeros(reward.shape)
     policy[states, np.argmax(problem.opened, axis=1)] = 1.0

@@ -196,7 +196,7 @@ def with_random_start(
 
 
 class _Tree(NamedTuple):
-    """States X, X + 1, ... that draw the first state. The first row is the root, the start state."""
+    """States X, X + 1, ... that draw the first state. The first row is that of the start."""
 
     states: Array  # [T, S], the successors of each state, as whole numbers
     weights: Array  # [T, S], their probabilities
@@ -204,7 +204,7 @@ class _Tree(NamedTuple):
 
 
 def _tree(first: Array, most: int) -> _Tree:
-    """Return the tree that draws from a distribution [X]. Each state has at most `most` successors."""
+    """Return the tree that draws from a distribution [X], with at most `most` successors each."""
     nodes, weights, height = np.flatnonzero(first), first[first > 0.0], 1
     groups: list[tuple[Indices, Array]] = []  # of each level, the lowest first
     while len(nodes) > most:
@@ -256,7 +256,7 @@ def _with_states_more(
     """Return rows [X, A, K] or [H, X, A, K] with T more states added. Rows have `width` places.
 
     more : [T, K'], the rows of the new states. height : number of new steps before the old ones.
-    Old states have no used rows there.
+    Rows before the first old step are never used.
     """
     steps = () if rows.ndim == 3 else (len(rows) + height,)
     states, actions, places = rows.shape[-3:]

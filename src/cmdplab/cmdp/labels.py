@@ -210,7 +210,7 @@ def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> in
 
 
 def choices(what: str, names: tuple[str, ...], size: int) -> str:
-    """Return a phrase with the numbers 0..size - 1 and the first names. what : for instance "state"."""
+    """Return a phrase with the numbers 0..size - 1 and the first names. what : say "state"."""
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")
 

@@ -258,7 +258,7 @@ class Actor:
         self.count = None if self.policy.counter is None else self.policy.counter.start
 
     def __call__(self, state: State) -> State:
-        """Return the action of one step: a number for a state's number, a name for a state's name."""
+        """Return the action of one step: a number for a state's number, a name for its name."""
         policy, h = self.policy, self.step
         if policy.horizon and h >= policy.horizon:
             raise InputError(f"the episode is over after {h} steps: reset() begins the next one")

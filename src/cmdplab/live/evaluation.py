@@ -96,7 +96,7 @@ class Tally:
         return Curve(np.cumsum(count), count, self._sums[0, used] / count[:, None])
 
     def evaluation(self, bounds: Array, share: float = 1.0, level: float = LEVEL) -> Evaluation:
-        """Estimate returns from the last blocks: at most `share` of the episodes, at least one block.
+        """Estimate returns from the last blocks: at most `share` of the episodes, or one block.
 
         bounds : [2, 1 + N], lowest and highest returns. level : of the intervals.
         """
