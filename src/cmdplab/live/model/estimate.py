@@ -114,7 +114,7 @@ def model_problem(
 
 
 def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) -> LearnedModel:
-    """Return the estimated problem and a box. It holds all tried rows with probability 1 - delta."""
+    """Return the estimated problem and a box of its tried rows, true with probability 1 - delta."""
     problem, visits = model_problem(seen, world, limit), seen.visits()
     notes = ["the world is taken to be the same at every step, and rewards and costs are means"]
     never = int((visits == 0).sum())
