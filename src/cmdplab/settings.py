@@ -1,9 +1,9 @@
-"""The settings of algorithms, each declared once: type, default, range, words, who has it.
+"""Settings of algorithms, each declared once: type, default, range, description, and its rows.
 
-All that takes or shows settings follows from `SETTINGS`: `row.with_settings`, the keys of an
+All code that reads or shows settings uses `SETTINGS`: `row.with_settings`, the keys of an
 experiment file, the options of `cmdplab run`, the settings in a record and the hash that names its
-folder, labels, columns, and the table in docs/experiments.md. Tests look for each in docs/json.md.
-A new setting is a line of `Settings`, its declaration, and a field of that name on the rows of its
+folder, labels, columns, and the table in docs/experiments.md. Tests require each in docs/json.md. A
+new setting is a line of `Settings`, its declaration, and a field of that name on the rows of its
 families.
 """
 
@@ -225,7 +225,7 @@ def check_choice(name: str, value: Any) -> None:
 
 
 def without_none(settings: Settings) -> Settings:
-    """Return settings without those that are None."""
+    """Return the settings whose value is not None."""
     chosen = {name: value for name, value in settings.items() if value is not None}
     return cast(Settings, chosen)
 

@@ -47,7 +47,7 @@ _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Limit:
-    """Base of limits, which checks the fields."""
+    """Base of limits. It checks the fields."""
 
     def __post_init__(self) -> None:
         for name, given in [(each.name, getattr(self, each.name)) for each in fields(self)]:
@@ -108,7 +108,7 @@ class AlmostSure(_Counted):
 class Anytime(AlmostSure):
     """Limit P(C_h <= budget for every h) = 1: the cost never exceeds the budget at any step.
 
-    If no cost is negative, this is `AlmostSure`, which explains the fields.
+    If no cost is negative, this limit equals `AlmostSure`, whose docstring explains the fields.
     """
 
     anytime: ClassVar[bool] = True
@@ -120,7 +120,7 @@ class Anytime(AlmostSure):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Chance(_Counted):
-    """Limit P(C > budget) <= probability, or, with `anytime`, P(C_h > budget for some h).
+    """Limit P(C > budget) <= probability, or P(C_h > budget for some h) <= it with `anytime`.
 
     `AlmostSure` explains cost, grid and rounding.
     """
@@ -165,7 +165,7 @@ class Expected(_Counted):
 
 
 class _Visits:
-    """Base of limits on visits of states, actions and steps, by number or name; None means all."""
+    """Base of limits on visits of states, actions and steps, by number or name. None: all."""
 
     states: Names
     actions: Names
@@ -191,9 +191,9 @@ class _Visits:
 
 @dataclass(frozen=True)
 class Forbidden(_Visits):
-    """Limit that excludes states, or pairs of a state and an action, at the given steps.
+    """Limit that excludes states, actions, or pairs of both, at the given steps.
 
-    Each field is a list of numbers or names, counted from 0; None means all of them.
+    Each field is a list of numbers or names. Numbers count from 0. None means all.
     """
 
     states: Names = None
@@ -210,10 +210,10 @@ class Forbidden(_Visits):
 
 @dataclass(frozen=True)
 class VisitCap(_Limit, _Visits):
-    """Limit on the expected number of visits to some states (with some actions, at some steps).
+    """Limit on the expected number of visits to states, with given actions and at given steps.
 
-    At one step this number is a probability. Each field is a list of numbers or names, counted from
-    0; None means all of them.
+    cap : the limit. At one step the number is a probability. Other fields are lists of numbers,
+    which count from 0, or of names. None means all.
     """
 
     states: Names

@@ -58,7 +58,7 @@ def kernel_rows(
 
 
 def check_axes(kernel: Array | Sparse) -> Array:
-    """Return the rows [X, A, ...] or [H, X, A, ...] of a kernel; refuse other numbers of axes."""
+    """Return the rows [X, A, ...] or [H, X, A, ...] of a kernel. Refuse other numbers of axes."""
     rows = kernel.probability if isinstance(kernel, Sparse) else kernel
     if rows.ndim not in (3, 4):
         raise InputError(
@@ -68,7 +68,10 @@ def check_axes(kernel: Array | Sparse) -> Array:
 
 
 def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
-    """Return the one horizon of kernel, reward and `horizon` (0: unknown); refuse disagreement."""
+    """Return the horizon on which kernel, reward and `horizon` agree. Refuse disagreement.
+
+    horizon : H, or 0 if it is not given.
+    """
     rows = check_axes(kernel)
     if reward.ndim not in (3, 4):
         raise InputError(
@@ -111,7 +114,7 @@ def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
 
 
 def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | None:
-    """Return the mask in the shape [H, X, A], or None if every action is open."""
+    """Return the mask as [H, X, A], or None if every action is open. shape : (H, X, A)."""
     if mask is None:
         return None
     given = flags(mask)
@@ -140,9 +143,10 @@ def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def close_rows(kernel: Array, mask: Mask) -> None:
-    """Write "stay" into the rows of closed pairs, in place; mask [H, X, A] is False for them.
+    """Change the rows of closed pairs in place, so that they stay in their state.
 
-    A pair of a stationary kernel counts as closed if it is closed at any step.
+    mask : [H, X, A], False for closed pairs. A pair of a kernel [X, A, X] is closed if it is closed
+    at any step.
     """
     closed = np.nonzero(~mask if kernel.ndim == 4 else ~mask.any(axis=0))
     kernel[closed] = 0.0
@@ -150,13 +154,13 @@ def close_rows(kernel: Array, mask: Mask) -> None:
 
 
 def check_between(what: str, array: Array, high: int) -> None:
-    """Refuse an array with an entry outside [0, high]."""
+    """Refuse an array with an entry outside [0, high]. what : its name, for the error."""
     wrong = ~((array >= 0.0) & (array <= high))
     refuse_first(f"{what}[{{}}] is {{:g}}, outside [0, {high}]", array, wrong)
 
 
 def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
-    """Return the thresholds as N = `constraints` finite numbers; refuse others."""
+    """Return the thresholds as N = `constraints` finite numbers. Refuse other values."""
     array = np.atleast_1d(floats("threshold", threshold))
     if array.shape != (constraints,):
         raise InputError(
@@ -167,7 +171,7 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
 
 
 def check_finite(what: str, array: Array) -> None:
-    """Refuse an array with an entry that is not finite."""
+    """Refuse an array with an entry that is not finite. what : its name, for the error."""
     refuse_first(f"{what}[{{}}] is {{:g}}, not a finite number", array, ~np.isfinite(array))
 
 
@@ -206,7 +210,7 @@ def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> N
 
 
 def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels) -> None:
-    """Refuse an array [..., A] that takes a closed action with a positive probability.
+    """Refuse an array [..., A] with a positive probability of a closed action.
 
     opened : the open actions, as booleans of a fitting shape. axes : as for `check_distributions`.
     """

@@ -116,8 +116,8 @@ def places(
 ) -> Indices:
     """Return the numbers of the names in a column, along an axis x, a, h or k of the labels.
 
-    size : the length of the axis. Names that are digits come before numbers.
-    texts : cells that replace those of the column; an empty one becomes -1.
+    size : the length of the axis. A text like "3" is a name if the labels have it, else a number.
+    texts : cells that replace those of the column. An empty one becomes -1.
     """
     names = labels.along(axis)
     known = {str(n): n for n in range(size)}

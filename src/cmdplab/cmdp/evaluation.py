@@ -21,7 +21,7 @@ from cmdplab.types import Array, frozen
 @display.shown
 @frozen
 class Evaluation(NamedTuple):
-    """Exact returns and visits of one policy on one problem."""
+    """Exact returns, violations and occupancy of one policy on one problem."""
 
     returns: Array  # [1 + N], V[r^n] of the objective and of every utility
     violation: Array  # [N], b^n - V[r^n]: above zero where a threshold is missed
@@ -48,13 +48,13 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike) -> Evaluation:
-    """Return the exact returns, violations and visits of a policy on a problem.
+    """Return the exact returns, violations and occupancy of a policy on a problem.
 
-    policy : a `Policy`, or an array [H, X, A]. A policy with a counter is evaluated on the chain of
-    counter and state, and its occupancy is summed over the levels of the counter. On a stationary
-    problem the policy is [X, A]; discounted occupancies sum to 1 / (1 - gamma), others to 1.
+    policy : a `Policy` or an array, [H, X, A], or [X, A] on a stationary problem. A policy with a
+    counter is evaluated on the chain of counter and state, and its occupancy is summed over the
+    levels of the counter. Discounted occupancies sum to 1 / (1 - gamma), average ones to 1.
 
-    A row that is no distribution over the open actions is refused, with its place.
+    A row that is not a distribution over the open actions is refused. The error names its place.
     """
     checked = fitted(problem, policy)
     counter = counter_of(policy)
@@ -80,12 +80,12 @@ def counter_of(policy: Any) -> Memory | None:
 
 
 def fitted(problem: CMDP | StationaryCMDP, policy: Any) -> Array:
-    """Return the probabilities of a policy for a problem; check them by its sizes and mask.
+    """Return the probabilities of a policy for a problem, checked by its sizes and mask.
 
-    policy : a `Policy` or an array. The shape is [H, X, A] for a problem with a horizon, where a
-    stationary `Policy` serves every step, and [X, A] for others. With a counter, the levels stand
-    before the states. The problem may have more states if nothing is decided there: the state after
-    the end of an episode, and those before a random start, with their steps.
+    policy : a `Policy` or an array. The result is [H, X, A] for a problem with a horizon, also from
+    a stationary `Policy`, and else [X, A]. With a counter, the axis of its levels is before that of
+    the states. The problem may have more states and steps than the policy if no action matters
+    there: after the end of an episode, and before a random start.
     """
     check_problem(problem)
     opened, labels, named = problem.opened, problem.labels, hasattr(policy, "counter")
@@ -146,7 +146,7 @@ def _undecided(problem: CMDP, first: int) -> bool:
 
 
 def _led(problem: CMDP, first: int, lead: int) -> bool:
-    """Return True if an episode stays in the states from `first` on in the steps before `lead`."""
+    """Return True if an episode is in states from `first` on at all steps before `lead`."""
     here = {problem.start}
     for h in range(lead):
         if min(here) < first:

@@ -1,7 +1,8 @@
 """Exact quantities of a policy under a known kernel: occupancies, returns, values.
 
-Plain NumPy, one line of mathematics each; the compiled engine is tested against this file.
-A policy is an array [H, X, A] with pi_h(a | x). Nothing is checked here: `evaluate` does that.
+A policy is an array [H, X, A] with pi_h(a | x). P is the kernel, r^n a reward, x_h and a_h are
+state and action of step h. The code is plain NumPy, and the tests of the compiled engine use it.
+`evaluate` checks its arguments, the functions here do not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cmdplab.types import Array, Mask
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
-    """Return w_h(x, a) = P(x_h = x, a_h = a | pi, P), [H, X, A]   (Appendix E, Eq. 12)."""
+    """Return the occupancy w_h(x, a) = P(x_h = x, a_h = a | pi, P), [H, X, A]   (Appendix E, Eq. 12)."""
     return visits(problem.kernel, problem.start, policy)
 
 
@@ -32,7 +33,7 @@ def visits(kernel: Kernel, start: int, policy: Array) -> Array:
 
 
 def returns(problem: CMDP, policy: Array) -> Array:
-    """Return V^pi_1[P, r^n](x_1) of a policy [H, X, A] for every reward: [1 + N]."""
+    """Return the returns V^pi_1[P, r^n](x_1) of a policy [H, X, A] for every reward, [1 + N]."""
     return earned(problem, occupancy(problem, policy))
 
 
@@ -52,7 +53,7 @@ def violation(threshold: Any, utility: Any) -> Any:
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
-    """Return Q^pi_h[P, r](x, a), [H, X, A], of a policy [H, X, A] for a reward r [H, X, A]."""
+    """Return the action values Q^pi_h[P, r](x, a), [H, X, A], of a policy for r [H, X, A]."""
     q = np.empty_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -62,7 +63,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
 
 
 def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi V^pi_1[P, r](x_1) and a deterministic optimal policy for a reward [H, X, A]."""
+    """Return max_pi V^pi_1[P, r](x_1) for r [H, X, A], and a deterministic optimal policy."""
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -79,6 +80,6 @@ def even(opened: Mask) -> Array:
 
 
 def policy_of(pairs: Array, fallback: Array) -> Array:
-    """Return the policy of an occupancy [H, X, A]; in states without visits, return `fallback`."""
+    """Return the policy of an occupancy [H, X, A]. States without visits get rows of `fallback`."""
     mass = pairs.sum(axis=-1, keepdims=True)
     return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), fallback)

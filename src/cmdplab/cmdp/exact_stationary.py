@@ -35,7 +35,7 @@ class Visits(NamedTuple):
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
-    """Return P_pi(y | x) = sum_a pi(a | x) P(y | x, a) [X, X] of a policy pi [X, A]."""
+    """Return the chain P_pi(y | x) = sum_a pi(a | x) P(y | x, a), [X, X], of a policy pi [X, A]."""
     kernel, X = problem.transition, problem.states
     if not isinstance(kernel, Sparse):
         return sparse.csr_array(np.einsum("xa,xay->xy", policy, kernel))
@@ -250,7 +250,7 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
 
 
 def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """Return gains and biases, [X, 1 + N] each, of a policy [X, A] for every average reward."""
+    """Return gains and biases, [X, 1 + N] each, of a policy [X, A] for every reward."""
     right = np.einsum("xa,nxa->xn", policy, problem.reward)
     return gains_and_biases_of(chain(problem, policy), right)
 

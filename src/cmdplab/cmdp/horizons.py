@@ -33,7 +33,7 @@ BRANCHES = 8  # successors that a state of a random start may always have
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
     """Return largest gamma^H / (1 - gamma), a bound on the discounted rewards from step H on.
 
-    `largest` bounds the reward of one step.
+    largest : the largest absolute reward of one step.
     """
     _checked_discount(discount)
     return largest * discount ** whole_number("the horizon", horizon) / (1.0 - discount)
@@ -81,7 +81,7 @@ def discounted(
 
 @frozen
 class Truncated(NamedTuple):
-    """Problem with an end that approximates one without, and a bound on the difference."""
+    """Problem of H steps that approximates one without an end, and a bound on the difference."""
 
     problem: CMDP
     error: Array  # [1 + N], the largest difference of any policy's returns, in units of the labels
@@ -167,12 +167,12 @@ def with_random_start(
     reward : [1 + N, H, X, A].
     distribution : [X], of the first state.
 
-    The new start is state X. Every action leads from it into `distribution` and earns nothing; the
-    rewards of step h move to step h + 1. No value changes, and so no threshold.
+    The new start is state X. Each action leads from it to a state drawn from `distribution`, with
+    reward 0. The rewards of step h move to step h + 1. No value changes, and so no threshold.
 
-    Lists stay lists. If more first states are possible than `BRANCHES` and than any row lists, a
-    tree of states X + 1, X + 2, ... draws the first state in several steps. Its rows are not
-    longer, and the rewards move by the height of the tree.
+    Lists stay lists. If there are more first states than `BRANCHES` and than successors in any row,
+    a tree of states X + 1, X + 2, ... draws the first state in several steps. The rewards then move
+    by the height of the tree.
     """
     rows, paid = _rows(kernel), floats("reward", reward)
     first = floats("the start distribution", distribution)

@@ -21,7 +21,7 @@ AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 class Scale(NamedTuple):
     """Units of one reward: published = offset + factor * ours.
 
-    A factor is negative if the source counts a cost: cost = H - utility has factor -1.
+    If the source counts a cost, the factor is negative: cost = H - utility has factor -1.
     """
 
     of: str  # the name of the published number
@@ -29,7 +29,7 @@ class Scale(NamedTuple):
     offset: float = 0.0
 
     def published(self, ours: float) -> float:
-        """Return a value V[r] in our units as a value in the units of the source."""
+        """Return a value V[r] of the problem's arrays in the units of the source."""
         return self.offset + self.factor * ours
 
     @property
@@ -42,16 +42,16 @@ class Scale(NamedTuple):
         return abs(self.factor) * ours
 
     def price(self, ours: Any, limit: Scale) -> Any:
-        """Return the price of one unit of `limit`, a multiplier, in the units of this objective."""
+        """Return a multiplier as a price: units of this objective per unit of `limit`."""
         return abs(self.factor / limit.factor) * ours
 
     def ours(self, published: Any) -> Any:
-        """Return a value V[r] in our units, the inverse of `published`; arrays are accepted."""
+        """Return a value V[r] of the source in the arrays' units, the inverse of `published`."""
         return (published - self.offset) / self.factor
 
 
 class Scales(tuple[Scale, ...]):
-    """Units of a problem's rewards, [1 + N], which convert numbers into the units of the source."""
+    """Units of a problem's rewards, [1 + N]. They convert numbers into the units of the source."""
 
     def returns(self, ours: Iterable[Any]) -> list[Any]:
         """Return values [1 + N] of the objective and the utilities in the units of the source."""
@@ -74,7 +74,7 @@ class Scales(tuple[Scale, ...]):
 class Labels:
     """Names of a problem's states, actions and steps, and the units of its rewards.
 
-    A tuple without names is empty; then numbers serve. Names are unique and printable.
+    An empty tuple means that there are no names, only numbers. Names are unique and printable.
     `signals` has one entry for the objective and one for each constraint.
     """
 
@@ -127,7 +127,7 @@ class Labels:
         return _found("step", given, self.steps, steps)
 
     def place(self, axes: str, index: Sequence[int]) -> str:
-        """Return the place of an entry of an array: in words if there are names, else as [h, x, a].
+        """Return the place of an array entry: in words if there are names, else as "[h, x, a]".
 
         axes : a letter for each number of the index: h a step, k a counter, x a state, a an action.
         """
@@ -136,7 +136,7 @@ class Labels:
         return self.in_words(axes, index)
 
     def in_words(self, axes: str, index: Sequence[int]) -> str:
-        """Return the place of an entry of an array in words; arguments as for `place`."""
+        """Return the place of an array entry in words. For the arguments see `place`."""
         found = []
         for axis, n in zip(axes, index, strict=False):  # an index may end before the last axes
             names = self.along(axis)
@@ -167,9 +167,9 @@ class Labels:
 def checked_labels(
     given: object, shape: tuple[int, ...], steps: int, rewards: int | None
 ) -> Labels:
-    """Return the labels; refuse lists with more or fewer names than the problem needs.
+    """Return the labels. Refuse a number of names that does not fit the problem.
 
-    shape : [X, A]. steps, rewards : H and 1 + N; without `rewards`, any number of signals fits.
+    shape : (X, A). steps, rewards : H and 1 + N. None: any number of signals fits.
     """
     if not isinstance(given, Labels):
         raise InputError(f"the labels are {given!r}, not Labels(...)")
@@ -210,7 +210,7 @@ def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> in
 
 
 def choices(what: str, names: tuple[str, ...], size: int) -> str:
-    """Return a phrase with the numbers 0..size - 1 and the first names. what : say "state"."""
+    """Return a phrase with the numbers 0..size - 1 and the first names. what : "state", ..."""
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")
 

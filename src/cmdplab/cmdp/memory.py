@@ -29,15 +29,13 @@ State = TypeVar("State", int, str)  # by number or by name, and so is the action
 @frozen
 @dataclass(frozen=True, eq=False)
 class Counter:
-    """Whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
+    """Integer that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
 
-    step : [H, X, A] or [X, A], whole numbers: the increments of the pairs.
-    levels : K >= 1, the number of values of the counter.
-    start : the value before the first step.
-    limit : a sum above it becomes the last level, which is never left again, even by negative
-    steps. None: no limit.
-    sums : [K], ascending: the sum of each level, if few of many sums can occur. A sum between two
-    of them counts as the higher one. None: level k stands for k.
+    step : [H, X, A] or [X, A], whole numbers: the increments of the pairs. levels : K >= 1, the
+    number of values of the counter. start : the value before the first step. limit : a sum above it
+    becomes the last level, which is never left again, even by negative steps. None: no limit. sums
+    : [K], ascending: the sum that each level represents, if only few sums can occur. A sum between
+    two of them counts as the higher one. None: level k represents k.
     """
 
     step: Indices
@@ -77,7 +75,7 @@ class Counter:
         return self.step if self.step.ndim == 2 else np.asarray(self.step[h])
 
     def moved(self, level: npt.ArrayLike, step: npt.ArrayLike) -> Indices:
-        """Return the levels after increments `step`: clip(k + step, 0, K - 1), or the last level.
+        """Return the levels after increments: clip(level + step, 0, K - 1), or the last level.
 
         A sum above the limit becomes the last level. Both arguments are broadcast to one shape.
         """
@@ -190,7 +188,7 @@ def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def mass_by_next_level(pairs: Array, following: Indices) -> Array:
-    """Return the mass of pairs [K, X, A] moved to their next levels `following`, all [K, X, A]."""
+    """Return the mass of pairs moved to their next levels `following`, all [K, X, A]."""
     x, a = np.ogrid[: pairs.shape[1], : pairs.shape[2]]
     arrived: Array = np.zeros_like(pairs)
     for level, mass in zip(following, pairs, strict=True):

@@ -32,7 +32,7 @@ from cmdplab.types import Array, frozen, lock
 @frozen
 @dataclass(frozen=True, eq=False)
 class Policy(NDArrayOperatorsMixin):
-    """The probabilities pi_h(a | x) of a policy, with the names of states, actions and steps.
+    """Probabilities pi_h(a | x) of a policy, with the names of states, actions and steps.
 
     array : [H, X, A], or [X, A] if the policy is stationary. With a counter [H, K, X, A], or
         [K, X, A]: the probabilities at each of its K levels.
@@ -156,7 +156,7 @@ class Policy(NDArrayOperatorsMixin):
     def probabilities(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> dict[str, float]:
-        """Return the probability of each action by its name; arguments as for `row`."""
+        """Return {name of the action: probability}. For the arguments see `row`."""
         row = self.row(state, step, count)
         return {self.labels.action(a): float(p) for a, p in enumerate(row)}
 
@@ -167,7 +167,7 @@ class Policy(NDArrayOperatorsMixin):
         step: int | str | None = None,
         count: int | None = None,
     ) -> State:
-        """Draw an action: its number for the number of a state, its name for a name.
+        """Draw an action: a number if `state` is a number, a name if it is a name.
 
         step, count : as for `row`. Every call takes one uniform number from `rng`, even for a
         deterministic row.
@@ -186,7 +186,7 @@ class Policy(NDArrayOperatorsMixin):
     def to_table(self, problem: CMDP | StationaryCMDP | None = None) -> list[Row]:
         """Return the policy as rows of step, state, counter, action and probability, by names.
 
-        With a problem, only rows that the policy reaches there, and only positive probabilities.
+        With a problem, the table has only rows that the policy reaches, and positive probabilities.
         """
         kept = None
         if problem is not None:
@@ -219,10 +219,10 @@ class Policy(NDArrayOperatorsMixin):
         return cls(read_rows(table, problem, counter), problem.labels, name, counter)
 
     def save(self, path: str | Path) -> None:
-        """Write the policy, whole or not at all, in the format of the path's ending.
+        """Write the policy to a file, atomically. The ending of the path gives the format.
 
-        .npz : everything, with a digest (never pickle). .csv and .json : the rows of `to_table`,
-        which `load` reads together with the problem; .json keeps the counter too.
+        .npz : all fields, with a digest, without pickle. .csv and .json : the rows of `to_table`,
+        which `load` reads together with the problem. Only .npz and .json can store a counter.
         """
         parts = policy_files.Parts(self.array, self.labels, self.name, self.counter)
         policy_files.write(path, parts)

@@ -4,10 +4,10 @@
 
 A row has a step, a state, a level of the counter and an action: names if the problem has them, else
 numbers. A table may leave out actions of probability zero, and states that its policy never
-reaches; a table that lacks any other row is refused.
+reaches. A table that lacks any other row is refused.
 
 A .npz file holds every array of a policy, and a .json file all but the problem. A counter is stored
-as its steps, and as levels, start and limit; a counter without a limit has the largest number.
+as its steps, levels, start and limit. Without a limit, the largest integer is stored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def axes_of(array: Array, counter: Memory | None) -> str:
 def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
     """Return the rows of a policy's table, or only the positive ones where `kept` [..., X] is True.
 
-    axes : the letter of each axis of `array` (`axes_of`).
+    axes : the letters of the axes of `array`, from `axes_of`.
     """
     chosen = np.ones_like(array, dtype=bool) if kept is None else kept[..., None] & (array > 0.0)
     sizes = zip(axes, array.shape, strict=True)

@@ -46,21 +46,19 @@ EXTENDED = "cmdplab-cmdp-2"  # with lists, a mask or labels, which older version
 @frozen
 @dataclass(frozen=True, eq=False)
 class CMDP(Bundle):
-    """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
+    """Constrained MDP with H steps, X states, A actions and N >= 0 constraints.
 
-    transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is accepted, stored once and
-        seen through a view of shape [H, X, A, X]. Or lists of successors, `transitions.Sparse`, or
-        a list of SciPy's sparse matrices [X, X], one for each action, which become such lists.
+    transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is stored once, and the
+    attribute is     a view of shape [H, X, A, X]. Lists of successors, `transitions.Sparse`, are
+    accepted. A list of     SciPy's sparse matrices [X, X], one for each action, becomes such lists.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
-        utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
-    threshold : [N]; the value of utility n must reach threshold[n - 1]. Values lie in [0, H]: a
-        threshold below never binds, and one above makes the problem infeasible.
-    start : the state in which every episode begins.
-    horizon : H; needed only if neither the transition nor the reward has an axis of steps.
-    name : the name in tables and figures.
-    mask : [X, A] or [H, X, A] of booleans, true for actions that may be taken; None: all may.
-        The transitions and rewards of a closed pair are not read. It stays, for nothing.
-    labels : names of states, actions, steps and rewards.
+    utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given. threshold : [N]; the
+    value of utility n must reach threshold[n - 1]. Values lie in [0, H]: a     negative threshold
+    never binds, and one above H makes the problem infeasible. start : the state in which every
+    episode begins. horizon : H; needed only if neither the transition nor the reward has an axis of
+    steps. name : the name in tables and figures. mask : [X, A] or [H, X, A] of booleans, true for
+    actions that may be taken; None: all may.     The given rows of a closed pair are not read. The
+    pair stays in its state with reward 0. labels : names of states, actions, steps and rewards.
 
     The arrays are checked here, once, and are read-only afterwards.
     """

@@ -163,11 +163,11 @@ class StationaryCMDP(Bundle):
 
 
 class Terms(TypedDict, total=False):
-    """Constraints, start and names of a problem without an end.
+    """Arguments for the constraints, the start and the names of a problem without an end.
 
-    utilities, costs : a table [X, A] each, in any units, with its threshold or budget. The
-        constraints of the problem are the utilities, then the costs.
-    start : a state, or a distribution [X].
+    utilities, costs : a table [X, A] each, in any units. thresholds, budgets : one number for each.
+    The     constraints of the problem are the utilities, then the costs. start : a state, or a
+    distribution [X].
     """
 
     utilities: Sequence[npt.ArrayLike]

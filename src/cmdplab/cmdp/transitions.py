@@ -187,7 +187,7 @@ class Sparse:
         return cls(successor, found[0] if step is None else found)
 
     def dense(self) -> Array:
-        """Return the table [X, A, X] or [H, X, A, X]; refuse more than `LARGEST_DENSE` entries."""
+        """Return the kernel as a table [X, A, X] or [H, X, A, X]. Refuse too large a table."""
         X, A, S = self.successor.shape
         shape = (*self.probability.shape[:-1], X)
         if np.prod(shape, dtype=np.float64) > LARGEST_DENSE:
@@ -287,10 +287,10 @@ def lists(kernel: Kernel) -> Sparse | None:
 
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
-    """Check that each row of a table [..., Y] is a distribution, and return the table, normalised.
+    """Return the table with normalised rows. Refuse a row that is not a distribution.
 
-    A row with an entry outside [0, 1], or a sum other than 1 beyond a tolerance, is refused. `what`
-    is the name of the table in the error. The table is changed in place.
+    table : [..., Y], which is changed in place. Sums may differ from 1 by `ROW_SUM_TOLERANCE`. what
+    : the name of the table, for the error.
     """
     right = (table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE)
     refuse_first(f"{what}[{{}}] is {{:g}}, not a probability", table, ~right)
@@ -303,9 +303,9 @@ def checked_rows(table: Array, what: str = "transition") -> Array:
 
 
 def refuse_first(sentence: str, array: npt.NDArray[Any], wrong: Mask) -> None:
-    """Refuse an array with wrong entries.
+    """Raise an `InputError` if `wrong` is True anywhere.
 
-    sentence : the text of the error, which takes the index of the first wrong entry and the entry.
+    sentence : the text of the error, into which index and value of the first wrong entry are put.
     """
     if wrong.any():
         index = tuple(np.argwhere(wrong)[0].tolist())

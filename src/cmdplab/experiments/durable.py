@@ -1,7 +1,8 @@
 """One run in a folder: it saves checkpoints, stops on request and resumes to the last bit.
 
-After any end of the process, the folder holds a finished run, a checkpoint, or nothing. A file
-lock keeps other processes out. The operating system releases it when the process dies.
+A work (`work.Work`) is a run with its folder. After any end of the process, the folder holds a
+finished run, a checkpoint, or nothing. A file lock keeps other processes out. The operating system
+releases it when the process dies.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def do_one(
 ) -> tuple[Event, Manifest | None]:
     """Play the missing part of a run. Return the event of its end, and its manifest or None.
 
-    If another process has the lock, wait for up to `patience` seconds. `every` is the time between
-    checkpoints in seconds. `entries` keeps solved problems for further runs.
+    stop : asked after every chunk. If another process has the lock, wait for up to `patience`
+    seconds. every : seconds between checkpoints. entries : a cache of solved problems.
     """
     name, deadline = work.folder.name, time.monotonic() + patience
     while True:

@@ -105,7 +105,7 @@ class Experiment(Strict):
     preset: Preset | None = Field(  # default: as of `algorithms.algorithm`
         default=None, description='"released" or "printed"'
     )
-    rewards: Literal["known", "bernoulli"] = Field(  # told, or observed as samples of 0 and 1
+    rewards: Literal["known", "bernoulli"] = Field(  # bernoulli: samples of 0 and 1
         default="known", description='"known" or "bernoulli"'
     )
     precision: Literal["float64", "float32"] = Field(  # float32 needs the engine gpu
@@ -143,7 +143,7 @@ def read_experiment(path: str | Path, changes: list[str] | None = None) -> Exper
 
 
 def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
-    """Return the experiment of these values; the error names the first key that is wrong."""
+    """Return the experiment of these values. The error names the first wrong key."""
     try:
         return Experiment.model_validate(values)
     except ValidationError as error:
@@ -151,7 +151,7 @@ def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
 
 
 def first_complaint(error: ValidationError, model: type[BaseModel] | None = None) -> str:
-    """Return the first key that is wrong, and the description that the model gives of it."""
+    """Return the first wrong key with the description of its values in the model."""
     first = error.errors()[0]
     if first["type"] == "extra_forbidden":
         return f"{'.'.join(map(str, first['loc']))}: unknown key"
@@ -171,7 +171,6 @@ _KEY = re.compile(r"(?!(int|float|str|bool|none)$)[a-z_][a-z0-9_]*")
 
 
 def _description(model: type[BaseModel] | None, path: Sequence[object]) -> str:
-    """Return the description of a field, or of the field of a table in a list."""
     tables: dict[str, type[BaseModel]] = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}
     found = ""
     for part in map(str, path):

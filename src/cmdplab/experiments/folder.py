@@ -1,7 +1,7 @@
 """Folders of runs: the list in experiment.json, folders of a single run, and refusals.
 
-New runs are never mixed with the other content of a folder, and never replace it. An `InputError`
-names that content.
+A work (`work.Work`) is a run with its folder. New runs are never mixed with other content of a
+folder, and never replace it. An `InputError` names that content.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def read_of_schema(path: Path, ours: int) -> Any:
 
 
 def read_if_good(folder: Path) -> Manifest | None:
-    """Return the manifest of a run's folder; None if it is missing or damaged."""
+    """Return the manifest of a run's folder, or None if it is missing or damaged."""
     try:
         return read(folder)
     except NewerError:
@@ -125,7 +125,7 @@ def read_if_good(folder: Path) -> Manifest | None:
 
 
 def read(folder: Path) -> Manifest | None:
-    """Return the manifest of a run's folder; None if it is missing."""
+    """Return the manifest of a run's folder, or None if it is missing. Refuse a damaged one."""
     path = folder / NAME
     if not os.path.exists(path):
         return None

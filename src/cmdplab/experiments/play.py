@@ -1,7 +1,7 @@
 """One run: its input, the loop that plays it, and its result.
 
-A store keeps the results of a run: `Memory` in this module, or a folder (`durable.Recorded`). The
-module `run_on_gpu` plays batches of runs on a GPU.
+A row is an algorithm with its settings. An entry is the whole input of a run. A store keeps the
+results: `Memory` in this module, or a folder (`durable.Recorded`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class PlayingOnGpu:
 
     @property
     def share(self) -> float:
-        """Seconds since the batch was begun, divided by its number of runs."""
+        """Seconds per run: the time since the batch was begun, divided by its number of runs."""
         return (time.perf_counter() - self._began) / len(self._entries)
 
     def advance(self, episodes: int) -> None:

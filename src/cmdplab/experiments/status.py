@@ -50,7 +50,7 @@ class RunStatus(NamedTuple):
     error: str
     notes: list[str]  # about files that were set aside, another processor, ...
     precision: str = "float64"
-    label: str = ""  # the algorithm, with what tells it from others of its experiment
+    label: str = ""  # the algorithm, and differing settings
     settings: dict[str, Any] = {}  # noqa: RUF012 - all of the algorithm's settings
 
 

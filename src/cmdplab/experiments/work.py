@@ -24,7 +24,7 @@ class Work(NamedTuple):
     folder: Path
     settings: RunSettings
     problem_file: Path
-    label: str = ""  # the algorithm, with what tells it from others of its experiment
+    label: str = ""  # the algorithm, and differing settings
     given: bool = False  # True if a person gave the import path of its learner
     entry: Entry | None = None  # the run with all that it needs, if it is at hand
 

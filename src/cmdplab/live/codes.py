@@ -38,7 +38,7 @@ class Whole:
         return n
 
     def value(self, number: int) -> int:
-        """Return the environment's value of a number."""
+        """Return the value of the environment for a number."""
         return self.start + number
 
     def name(self, number: int) -> str:
@@ -58,7 +58,7 @@ class Named:
         return len(self.words)
 
     def number(self, value: Any) -> int:
-        """Return the number of a name."""
+        """Return the number of a name. Refuse an unknown name."""
         word = str(_scalar(value))
         if word not in self._places:
             raise InputError(f"{word!r} is none of {', '.join(self.words[:6])}, ...")
@@ -140,7 +140,7 @@ class Several:
         return math.prod(each.size for each in self.parts)
 
     def number(self, value: Any) -> int:
-        """Return the number of a value."""
+        """Return the number of a value of the environment. Refuse a value of another form."""
         n = 0
         for part, each in zip(self.parts, self._split(value), strict=True):
             n = n * part.size + part.number(each)

@@ -81,7 +81,7 @@ def check_seeds(env: Env) -> None:
 
 
 def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
-    """Return the first observation of an episode, and the info. seed : the argument of `reset`."""
+    """Begin an episode. Return its first observation and the info. seed : passed to `reset`."""
     result: Any = env.reset(**seed)
     if not isinstance(result, tuple) or len(result) != 2:
         raise InputError(f"reset() returned {result!r}, not (observation, info)")

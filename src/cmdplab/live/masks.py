@@ -1,4 +1,4 @@
-"""Closed actions: a mask that a person gives, and masks in the infos of an environment."""
+"""Masks of closed actions, given by a person or shown in the infos of an environment."""
 
 from __future__ import annotations
 

@@ -79,44 +79,44 @@ def learn(
 ) -> Learned:
     """Learn a policy for a Gymnasium environment whose transition probabilities are unknown.
 
-    maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
-    E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
-    Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`. The
-    copies of a `VectorEnv` play an episode each by one policy, and are then learned from in turn.
+    maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or E[sum
+    of utilities] >= threshold. Rewards, costs and utilities are learnt from samples. Tuple, Dict,
+    MultiDiscrete and MultiBinary spaces are flattened. `discretise` cuts Box spaces. The copies of
+    a `VectorEnv` play one episode each by one policy, which the learner then sees in turn.
 
     algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
         "auto" takes the advice of `cmdplab.advise`. An algorithm that plans on known transitions
         or needs known rewards (OPSE, Ghosh-Zhou-Shroff, UCBVI, UCRL2) is refused, and `Safe(...)`.
-    horizon : H. Longer episodes are cut; after an earlier end rewards and costs are 0. The
+    horizon : H. Longer episodes are cut. After an earlier end rewards and costs are 0. The
         environments of cmdplab have their own horizon, thresholds and masks.
     budget, threshold : a number, or one for each of N constraints.
     cost, utilities : (state, action, next state, reward, info) -> a number in `cost_range`, or N of
-        those; None takes info["cost"] (N = 1), info["costs"] or info["utilities"].
+        those functions. None takes info["cost"] (N = 1), info["costs"] or info["utilities"].
     reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
     cost_range : the lowest and the highest cost or utility of a step, or N such pairs.
-    clip : True clips values beyond a range and counts them; False stops.
+    clip : True clips values outside a range and counts them. False raises an error.
     discretise : `cmdplab.live.Grid` or `Quantiles`, for spaces of real numbers.
-    start : the state of every reset, or "several", which costs the learner a step; None looks at
-        20 resets.
+    start : the state of every reset, or "several", which adds a step for the learner. None finds
+        out by 20 resets.
     slater_gap : for the algorithms that need it.
     mask : [X, A] or [H, X, A] of booleans, true for an allowed action, or a function from a state
-        to [A]; None allows all but the actions that info["action_mask"] closes.
+        to [A]. None allows all but the actions that info["action_mask"] closes.
     baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
         `cmdplab.live.Baseline`, which says how it is certified.
-    bonus_scale : a number; None: the algorithm's own.
-    dynamics : "stationary" estimates transitions and signals over all steps together; "per-step"
-        for each step by itself. None takes "stationary" if the algorithm can, and "per-step"
-        after a test has shown that steps differ.
-    replan : "doubling": a planner whose multipliers are optimal or searched plans anew if the
-        visits of some pair have doubled, the default here; "every-episode".
+    bonus_scale : a factor on the widths of the algorithm. None: the algorithm's own.
+    dynamics : "stationary" estimates transitions and signals over all steps together, "per-step"
+        for each step. None takes "stationary" if the algorithm can, and "per-step" after a test
+        has shown that steps differ.
+    replan : "every-episode", or "doubling", the default here: a planner whose multipliers are
+        optimal or searched plans anew if the visits of some pair have doubled.
     seed : of the environment's first reset, and of the learner's actions.
-    evaluate : episodes for each policy that is compared; 0: none.
+    evaluate : episodes to play for each policy that is compared. 0: none.
     data : a `Learned` of the same algorithm and sizes, whose learner goes on with these limits, or
-        logged episodes, as `cmdplab.fit` takes them, from which it learns first.
-    checkpoint : a folder to go on from. A checkpoint is written `every` so many seconds, at the
+        logged episodes as for `cmdplab.fit`, from which the learner learns first.
+    checkpoint : a folder to resume from. A checkpoint is written `every` so many seconds, at the
         end, on Ctrl-C or SIGTERM, and if the environment fails (`EnvironmentFailed`). The learner
-        goes on to the last bit; the environment is seeded anew.
-    on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
+        goes on to the last bit. The environment is seeded anew.
+    on_progress : called with a `Standing` during the run. `cmdplab.live.shown` yields one.
     """
     env = as_one(env)
     check_env(env)

@@ -1,4 +1,7 @@
-"""Live run in progress: an environment, a learner, the counts so far, and its display."""
+"""Live run in progress: an environment, a learner, the counts so far, and its display.
+
+A row is an algorithm with its settings, and a setup has the sizes and signals of the environment.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ class Playing:
         self.session = begin(row, self.setup, saved.state if saved else None)
 
     def saved(self) -> Saved:
-        """Return the content of a checkpoint."""
+        """Return learner, counts and estimates as the content of a checkpoint."""
         told = None if self.told is None else self.told.opened
         seen = (self.tally, self.cut, self.seen, self.steps, self.earlier)
         return Saved(self.session.state(), *seen, told)

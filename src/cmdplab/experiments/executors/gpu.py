@@ -134,7 +134,6 @@ def _play_group(
     first, precision = stores[0], stores[0].record.settings.precision or "float64"
 
     def tell(playing: PlayingOnGpu) -> None:
-        """Tell of the batch under the name of its first run."""
         if (standing := playing.measures.standing) is not None:
             gap, *rest = np.median(standing.last, axis=0).tolist()
             rate = (standing.episodes - playing.first) / max(playing.share, 1e-9)

@@ -24,7 +24,7 @@ from cmdplab.types import Array
 class Group(NamedTuple):
     """Group of runs that differ only in seed and problem instance."""
 
-    label: str  # the algorithm, with what tells it from others of the same name
+    label: str  # the algorithm, and differing settings
     environment: str
     row: Row
     episodes: int

@@ -30,13 +30,13 @@ class Kind(NamedTuple):
 
 
 def kind_of(run: RunSettings) -> Kind:
-    """Return the kind of a recorded run."""
+    """Return algorithm, preset and settings of a recorded run."""
     settings = {k: v for k, v in dict(run).items() if k not in _NOT_OF_A_KIND}
     return Kind(run.algorithm, run.preset, tuple(settings.items()))
 
 
 def kind_of_row(row: Row) -> Kind:
-    """Return the kind of a run in memory."""
+    """Return algorithm, preset and settings of a row."""
     return Kind(row.name, row.preset, tuple(row.settings().items()))
 
 
@@ -67,7 +67,7 @@ def labels(kinds: Sequence[Kind]) -> dict[Kind, str]:
 
 
 def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return the runs of each label."""
+    """Return {label: runs}. Labels distinguish algorithms, presets and settings."""
     kinds = [kind_of_row(run.algorithm) for run in runs]
     named = labels(kinds)
     grouped: dict[str, list[Run]] = {}

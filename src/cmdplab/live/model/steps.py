@@ -1,4 +1,4 @@
-"""Environments whose pairs change with the step: a test on the counts, and estimates for each step.
+"""Environments that change with the step: a test on the counts, and estimates for each step.
 
 The test compares two groups of the visits of a pair: those at a step with all others, and those
 from a step on with those before. Each variable lies in [0, 1]: a signal in the learner's units, the
@@ -7,9 +7,10 @@ the sum k. If both groups have the same expectation p, then
 
     E = prod over groups of B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (p^k (1 - p)^(n - k))
 
-is a supermartingale that starts at 1, whichever samples an algorithm chooses. By Ville's inequality
-E ever exceeds M / alpha with probability alpha / M at most. M counts the groups and variables. E is
-smallest where p is the mean of all samples, and this value is compared with M / alpha.
+is a supermartingale that starts at 1, whichever samples an algorithm chooses. B is the beta
+function. By Ville's inequality, E ever exceeds M / alpha with probability at most alpha / M. M is
+the number of groups and variables. E is smallest if p is the mean of all samples, and this value is
+compared with M / alpha.
 """
 
 from __future__ import annotations
@@ -196,10 +197,10 @@ def _nearest(key: Indices, pairs: int, horizon: int) -> Indices:
 def _weights(place: Indices, times: Array, between: Array, within: Array) -> Array:
     """Return the weights n / (n + v / t) of the rows' own means beside the means of their pairs.
 
-    place : the pair of each row. times : its samples n. between, within : sums of squares of each
-    pair between and within its steps.
+    place : the pair of each row. times : the number of samples n of each row. between, within :
+    sums of squares of each pair between its steps and within them.
 
-    v is the variance within steps, t that between steps (DerSimonian and Laird's moments); both are
+    v is the variance within steps, t that between steps (moments of DerSimonian and Laird),
     estimated for each pair. A pair without two visits at a step has the v of all pairs.
     """
     rows, n = totals(place, np.ones(len(place))), totals(place, times)
