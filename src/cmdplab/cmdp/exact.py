@@ -17,7 +17,7 @@ from cmdplab.types import Array, Mask
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
-    """Return the occupancy w_h(x, a) = P(x_h = x, a_h = a | pi, P), [H, X, A]   (Appendix E, Eq. 12)."""
+    """Return the occupancy w_h(x, a) = P(x_h = x, a_h = a | pi), [H, X, A] (Appendix E, Eq. 12)."""
     return visits(problem.kernel, problem.start, policy)
 
 
