@@ -13,7 +13,7 @@ from cmdplab.settings import MOST_EPISODES as MOST_EPISODES
 
 LONGEST_NAME = 1000  # letters
 LONGEST = 100_000_000  # steps that an episode may have
-_DIGITS = 30  # no number that a person means has more
+_DIGITS = 30  # most digits of a number in text
 
 
 def is_whole(given: object) -> TypeGuard[int | np.integer]:

@@ -25,7 +25,7 @@ class Plugin(NamedTuple):
 
     name: str
     path: str  # package.module:name
-    package: str  # with its version
+    package: str  # name and version of the package
 
 
 def plugins(group: str) -> dict[str, list[Plugin]]:

@@ -39,8 +39,8 @@ EPISODES = "number of episodes"
 SLATER_GAP = "Slater gap"
 SAFE_POLICY = "safe policy"
 ACCURACY = "accuracy"
-KERNEL = "the kernel"  # it plans on it, and learns nothing
-MARGIN = "a margin"  # no need that is listed: a row has one or has not
+KERNEL = "the kernel"  # the row plans on the kernel, and learns nothing
+MARGIN = "a margin"  # not listed among needs
 
 
 class Range(NamedTuple):
@@ -48,7 +48,7 @@ class Range(NamedTuple):
 
     lowest: float
     highest: float
-    outside: str  # how a number is described that is not among them
+    outside: str  # description of a number outside the range
 
     def check(self, what: str, value: float) -> None:
         """Refuse NaN, numbers outside the range, and other types. what : the name in the error."""
@@ -67,18 +67,18 @@ UNIT = Range(_LEAST, 1.0, "outside (0, 1]")
 class Declared(NamedTuple):
     """Declaration of a setting: default, description, range, and the rows that read it."""
 
-    default: Any  # of a row that does not say otherwise
+    default: Any  # value of rows without another one
     help: str  # a sentence for a person who chooses a value
-    none: str  # what it means that a row has no value for it
+    none: str  # meaning of a missing value
     range: Range | None = None
     choices: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()  # whose rows read it; empty: all
+    families: tuple[str, ...] = ()  # families whose rows read it; empty: all
     needs: str = ""  # only rows that need this read it
-    # A row that does not read it refuses it; or ignores it; or keeps it in its records all the
-    # same, as the names of its folders depend on that.
+    # A row that does not read the setting refuses it, ignores it, or keeps it in its records,
+    # because the names of its folders depend on it.
     unread: Literal["refused", "ignored", "kept"] = "refused"
-    written_empty: bool = False  # in records: as null where it has no value, not left out
-    unwritten_default: bool = False  # in records: left out where it is the default
+    written_empty: bool = False  # True: records have null for a missing value
+    unwritten_default: bool = False  # True: records leave out the default
     kind: type = float  # float, int or str: filled in from `Settings`
 
 

@@ -23,7 +23,7 @@ from cmdplab.types import Array, Indices
 SMALL = 400  # states up to which a table is factorised: 5 ms
 DIRECT = 5_000  # states up to which a sparse factorisation is sure to be affordable
 QUICK = 100  # sweeps in which a chain that mixes converges
-SWEEPS = 100_000  # at most, of the last iteration, which settles on every chain
+SWEEPS = 100_000  # most sweeps of the last iteration, which converges on every chain
 
 
 class Visits(NamedTuple):
@@ -31,7 +31,7 @@ class Visits(NamedTuple):
 
     states: Array  # [X]
     error: float
-    passing: Array | None = None  # [X], visits before a state is left for ever; averages only
+    passing: Array | None = None  # [X], visits of transient states; averages only
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:

@@ -24,7 +24,7 @@ class Scale(NamedTuple):
     If the source counts a cost, the factor is negative: cost = H - utility has factor -1.
     """
 
-    of: str  # the name of the published number
+    of: str  # the name of the reward or cost in the source
     factor: float = 1.0
     offset: float = 0.0
 

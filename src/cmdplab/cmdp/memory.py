@@ -23,7 +23,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, frozen
 
-State = TypeVar("State", int, str)  # by number or by name, and so is the action that answers
+State = TypeVar("State", int, str)  # a number or a name, as the resulting action
 
 
 @frozen

@@ -262,7 +262,7 @@ class Policy(NDArrayOperatorsMixin):
         if name == "array" and "_chosen" in self.__dict__:
             object.__setattr__(self, "array", _written_out(self._chosen, self._actions))
             return self.array
-        if name.startswith("_") or name == "array":  # not yet there, while it is unpickled
+        if name.startswith("_") or name == "array":  # not set yet during unpickling
             raise AttributeError(name)
         return getattr(self.array, name)
 

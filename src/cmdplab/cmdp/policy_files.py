@@ -158,7 +158,7 @@ def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory 
 
 
 FORMAT = "cmdplab-policy-1"
-NO_LIMIT = np.iinfo(np.int64).max  # stands in files for a counter without one
+NO_LIMIT = np.iinfo(np.int64).max  # limit in files of a counter without limit
 COUNTER = ("counter_step", "counter", "counter_sums")
 
 

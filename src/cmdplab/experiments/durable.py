@@ -145,7 +145,7 @@ class Recorded:
     def __init__(self, folder: Path, settings: RunSettings) -> None:
         self.folder, self.snapshot = folder, None
         self.target = math.inf if settings.episodes is None else float(settings.episodes)
-        for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
+        for left in folder.glob(".*.tmp"):  # temporary files of a killed process
             left.unlink(missing_ok=True)
         known = _known(folder, settings)
         self.record = known or Manifest(settings=settings, status="running")

@@ -81,7 +81,7 @@ class AlgorithmSpec(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Field(
         description="the name of an algorithm, or package.module:name of a learner from outside"
     )
-    preset: Preset | None = Field(  # default: the experiment's
+    preset: Preset | None = Field(  # default: that of the experiment
         default=None, description='"released" or "printed"'
     )
 

@@ -54,10 +54,10 @@ class Folder(BaseModel):
 
     schema_version: int = SCHEMA
     study: Study | None = None  # None: a sweep, whose settings may change from time to time
-    versus: str | None = None  # of a comparison: the label that all others are compared with
+    versus: str | None = None  # label that a comparison compares with
     experiment: Experiment
     runs: list[RunSettings]
-    rows: dict[str, Fields] | None = None  # NAME:PRESET to the fields; None: before they were kept
+    rows: dict[str, Fields] | None = None  # by NAME:PRESET; None in old files
 
     @property
     def words(self) -> str:
@@ -214,7 +214,7 @@ def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
     known = None
     try:
         known = _known(folder)
-    except DamagedError:  # the runs themselves say whether they are those at hand
+    except DamagedError:  # the manifests of the runs are compared
         runs = _begun(folder / "runs")
     else:
         if known is None and (strangers := content(folder, {"runs", "problems"})):

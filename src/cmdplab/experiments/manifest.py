@@ -37,18 +37,18 @@ class Manifest(BaseModel):
     schema_version: int = SCHEMA
     settings: RunSettings
     status: Status
-    episodes: int = 0  # done and checkpointed
+    episodes: int = 0  # number of finished and saved episodes
     summary: dict[str, float | int | None] = {}
-    seconds: float = 0.0  # of computing, over all attempts
+    seconds: float = 0.0  # computing time of all attempts
     attempts: int = 0
-    row: Fields | None = None  # the fields of the row; None: written before they were kept
+    row: Fields | None = None  # fields of the row; None in old files
     stream: list[str] = []  # the Philox key of the seed
     versions: dict[str, str] = {}
     machine: dict[str, str] = {}
-    sha256: dict[str, str] = {}  # of the files of a finished run
+    sha256: dict[str, str] = {}  # by file of a finished run
     notes: list[str] = []
     error: str = ""
-    digest: str = ""  # of all of the above
+    digest: str = ""  # hash of all fields above
 
     def own_digest(self) -> str:
         left_out = {"digest", "row"} if self.row is None else {"digest"}

@@ -46,7 +46,7 @@ class Run(NamedTuple):
     summary: Summary
     curves: dict[str, Array]  # columns over the grid of episodes; empty while the run goes on
     mistakes: dict[str, Array]  # columns over the grid of epsilon; empty while the run goes on
-    state: Any  # of the learner, which can go on from it; None while the run goes on
+    state: Any  # state of the learner; None while the run goes on
     seconds: float
 
     def _facts(self) -> tuple[str, display.Facts]:
@@ -84,7 +84,7 @@ class Run(NamedTuple):
         array = np.array(policy_of(row, task, self.state), dtype=np.float64)
         if array.shape != problem.reward.shape[1:]:
             raise InputError(f"this run learnt another problem: its policy is {array.shape}")
-        array /= array.sum(axis=-1, keepdims=True)  # sums of a card's float32 are off by 1e-7
+        array /= array.sum(axis=-1, keepdims=True)  # float32 sums of a GPU are off by 1e-7
         return Policy(array, problem.labels, f"{row.name}, seed {self.seed}")
 
 
@@ -167,7 +167,7 @@ class Reached(NamedTuple):
 class Store(Protocol):
     """Keeper of the state and the results of a run."""
 
-    snapshot: Snapshot | None  # from which the run goes on
+    snapshot: Snapshot | None  # the run resumes from it
 
     def save(self, reached: Reached, seconds: float) -> None:
         """Save a run in progress. seconds : its playing time so far."""

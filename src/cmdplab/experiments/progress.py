@@ -94,7 +94,7 @@ class _Tally:
         self._names, self.lengths = names, lengths
         self.total = None if None in lengths.values() else sum(n or 0 for n in lengths.values())
         self._ended: dict[str, int] = {}
-        self._done = 0  # their sum: there may be 10^4 of them
+        self._done = 0  # sum of `_ended`, which may have 10^4 entries
         self.under_way: dict[str, Event] = {}
 
     def update(self, event: Event) -> None:

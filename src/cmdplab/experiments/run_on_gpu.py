@@ -105,7 +105,7 @@ def play_batch(
     """
     playing = PlayingOnGpu(entries, stores, precision)
     for store in stores:
-        store.snapshot = None  # it is on the card now
+        store.snapshot = None  # the state is on the GPU now
     told = saved = time.monotonic()
     pause = every
 

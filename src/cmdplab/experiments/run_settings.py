@@ -44,7 +44,7 @@ class _Algorithm(Strict):
     """Problem and algorithm: the first fields of `RunSettings`, in the order of records."""
 
     problem: Annotated[str, AfterValidator(partial(checked_name, "the name"))]
-    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # hash of the problem's arrays
     algorithm: str
     preset: Preset | Literal["custom"]  # custom: a learner from outside, by path or by name
 

@@ -48,7 +48,7 @@ class RunStatus(NamedTuple):
     gap: float | None
     violation: float | None
     error: str
-    notes: list[str]  # about files that were set aside, another processor, ...
+    notes: list[str]  # notes on renamed files, another processor, ...
     precision: str = "float64"
     label: str = ""  # the algorithm, and differing settings
     settings: dict[str, Any] = {}  # noqa: RUF012 - all of the algorithm's settings
@@ -113,7 +113,7 @@ class Index:
         self._file = None if home is None else home / NAME
         self._lines, self._written = _read(self._file, len(works))
         self._new: list[bytes] = []
-        self.sha256: dict[str, dict[str, str]] = {}  # of files, by run, as `status` found them
+        self.sha256: dict[str, dict[str, str]] = {}  # run -> file -> hash, set by `status`
 
     def status(self, work: Work) -> RunStatus:
         """Return the status of a run, as `status_of` does. Set `sha256` of the run."""

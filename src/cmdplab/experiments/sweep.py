@@ -21,7 +21,7 @@ from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, 
 from cmdplab.experiments.status import Index, RunStatus, with_end
 from cmdplab.experiments.work import Event, OnEvent, Work
 
-NOTED_AT_ONCE = 50  # runs in the index
+NOTED_AT_ONCE = 50  # runs that enter the index together
 
 Executor = Callable[[list[Work], OnEvent, Interrupt, float], None]
 
@@ -113,7 +113,7 @@ def do_missing(
     known, by_name = Index(works), {work.folder.name: work for work in works}
     states = [known.status(work) for work in works]
     known.save()
-    young: list[Work] = []  # ended too lately to be in the index
+    young: list[Work] = []  # ended too recently for the index
 
     def note(event: Event) -> None:
         if event.ended:

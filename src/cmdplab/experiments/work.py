@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cmdplab.experiments.play import Entry
     from cmdplab.solvers import Solution
 
-MOST_PROBLEMS = 32  # that a worker keeps solved
+MOST_PROBLEMS = 32  # most solved problems in the memory of a worker
 
 
 class Work(NamedTuple):
@@ -26,7 +26,7 @@ class Work(NamedTuple):
     problem_file: Path
     label: str = ""  # the algorithm, and differing settings
     given: bool = False  # True if a person gave the import path of its learner
-    entry: Entry | None = None  # the run with all that it needs, if it is at hand
+    entry: Entry | None = None  # the run's input, if it is known already
 
     @property
     def words(self) -> str:
@@ -44,7 +44,7 @@ class Event(NamedTuple):
     rate: float = 0.0  # episodes per second, in this attempt
     gap: float = math.nan
     violation: float | None = None
-    runs: int = 1  # that go on together: `rate` is of all, gap and violation are medians
+    runs: int = 1  # size of a batch: `rate` is the sum, gap and violation are medians
 
     @property
     def ended(self) -> bool:

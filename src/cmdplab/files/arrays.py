@@ -80,7 +80,7 @@ def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = T
     """Write arrays and their digest into an .npz file. The caller flushes and renames it."""
     content: Any = {**arrays, DIGEST: np.array(digest_of_arrays(arrays))}
     small = sum(each.nbytes for each in content.values()) <= SMALL
-    with BytesIO() if small else path.open("wb") as stream:  # it is written in small pieces
+    with BytesIO() if small else path.open("wb") as stream:  # NumPy writes in small pieces
         (np.savez_compressed if compressed else np.savez)(stream, **content)
         if isinstance(stream, BytesIO):
             path.write_bytes(stream.getbuffer())
@@ -162,11 +162,11 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     # Version 3 differs from version 2 in names of fields, which plain arrays do not have.
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
-        with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
+        with warnings.catch_warnings(action="ignore"):  # on headers of Python 2
             shape, fortran, dtype = read(stream)
     except zipfile.BadZipFile:
         raise
-    except Exception as error:  # of the tokenizer and of big integers too
+    except Exception as error:  # also errors of the tokenizer and of big integers
         raise UnfitError(f"has a header that makes no sense: {first_line(error)}") from None
     if dtype.kind not in "biufU" or dtype.itemsize > (8 if dtype.kind != "U" else LARGEST):
         raise UnfitError(f"holds {dtype.str[:24]!r}, not plain numbers, booleans or text")

@@ -53,7 +53,7 @@ def _taken(path: Path) -> int | None:
             try:
                 handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # NFS: only writable files
             except PermissionError:
-                handle = os.open(path, os.O_RDONLY)  # enough to see whether it is held
+                handle = os.open(path, os.O_RDONLY)  # enough to test the lock
             try:
                 free = _grabbed(handle)
             except OSError:

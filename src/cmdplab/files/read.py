@@ -51,7 +51,7 @@ def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, i
         raise InputError(f"{path!r} is not the path of a file")
     with storage(f"{path} cannot be read"):
         try:
-            about = os.stat(path)  # before it is opened: that would wait for the writer of a pipe
+            about = os.stat(path)  # before `open`, which waits if the file is a pipe
             if not stat.S_ISREG(about.st_mode):
                 raise InputError(f"{path} is not a file")
             if about.st_size > limit:
@@ -61,7 +61,7 @@ def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, i
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist") from None
         except OSError as error:
-            if error.errno == errno.EINVAL:  # of a place before the file: it says so itself
+            if error.errno == errno.EINVAL:  # a seek before the file: its message is complete
                 raise InputError(f"{path} cannot be read: {error.strerror}") from None
             raise
         except MemoryError:

@@ -32,7 +32,7 @@ from cmdplab.files.read import (
 
 KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its digest
 LONGEST_WORD = 1000  # letters
-FORMULA = r"'*[=+\-@\t\r\n]"  # how a cell begins that a spreadsheet might compute
+FORMULA = r"'*[=+\-@\t\r\n]"  # beginning of cells that a spreadsheet may compute
 _FORMULA = re.compile(FORMULA)
 _SPECIAL = re.compile(r'[",\r\n]')
 _NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
@@ -92,7 +92,7 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # Words stay numbers into a list of words: repeating a long one could fill any memory.
+    # Words stay codes of a dictionary: repeated long words could fill the memory.
     with pq.ParquetFile(pa.BufferReader(data), read_dictionary=words) as file:
         about, schema = file.metadata, file.schema_arrow
         _check_sizes(about)

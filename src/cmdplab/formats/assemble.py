@@ -142,7 +142,7 @@ class Roles:
 
     def to_json(self) -> str:
         """Return the roles as one line of JSON, which `from_json` reads."""
-        later = {"discount": None, "criterion": None, "start": ""}  # else left out
+        later = {"discount": None, "criterion": None, "start": ""}  # left out if default
         told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
         return json.dumps(told)
 

@@ -46,11 +46,11 @@ class Parser:
 
     def __init__(self, path: str, lines: list[str]) -> None:
         self.path, self.lines = path, lines
-        self.number, self.section = 0, ""  # of the present line
+        self.number, self.section = 0, ""  # number and section of the present line
         self.sections: dict[str, tuple[int, str]] = {}  # name -> (line, content)
         self.roles: Roles | None = None
         self.names: tuple[str, ...] = ()
-        self.counts: dict[str, int] = {}  # those that are declared
+        self.counts: dict[str, int] = {}  # declared numbers of states and choices
         self.starts: list[int] = []
         self.states: list[tuple[int, list[float]]] = []  # (line, rewards)
         self.choices: list[tuple[int, int, str, list[float]]] = []  # (line, state, action, rewards)

@@ -86,7 +86,7 @@ class Data(NamedTuple):
     """Counts, the kernel estimated from them, and the mask and support of a model."""
 
     counts: Array  # [X, A, X], or [H, X, A, X]
-    estimate: Array  # of the same shape
+    estimate: Array  # shape of the counts
     mask: Mask | None = None  # [X, A], or [H, X, A] if it differs between the steps
     possible: Mask | None = None  # of the shape of the counts: transitions that may occur
 

@@ -52,7 +52,7 @@ class Imported(NamedTuple):
 
     problem: Problem
     reward: Affine  # r of the environment = offset + scale r of the problem
-    costs: tuple[Affine, ...]  # the same of each cost
+    costs: tuple[Affine, ...]  # the map of each cost, as for the reward
     notes: tuple[str, ...]
 
 

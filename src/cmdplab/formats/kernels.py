@@ -17,7 +17,7 @@ from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, Mask
 
-LARGEST = 100_000_000  # numbers in any one array that a reader is willing to make
+LARGEST = 100_000_000  # most numbers of an array that a reader makes
 DENSE = 1_000_000  # entries up to which a kernel is stored as a full table
 TEXT_TOLERANCE = 1e-5  # a row of text may be off by this much: some tools print six digits
 

@@ -37,13 +37,13 @@ class Asked:
     row: Row
     setup: Setup  # without the start
     limit: Array  # [N]
-    source: str  # of the constrained signals
+    source: str  # source of the constrained signals
     slack: float | None
     seed: int
     episodes: int
     evaluate: int
     baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
-    dynamics: str | None = None  # that a person chose
+    dynamics: str | None = None  # the choice of a person, or None
 
     @property
     def may_switch(self) -> bool:
@@ -98,7 +98,7 @@ class Asked:
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics if self.dynamics else None,
-            "bonus_scale": "fixed",  # there are checkpoints that say "auto", which is gone
+            "bonus_scale": "fixed",  # old checkpoints have "auto", which no longer exists
             "spaces": _spaces(world.spaces),
             "horizon": world.horizon,
             world.what: self.limit.tolist(),

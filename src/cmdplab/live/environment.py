@@ -107,7 +107,7 @@ def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
         if count == "6 things":
             more = "cmdplab.gym.FromSafety turns Safety-Gymnasium's six into five"
         raise InputError(f"step() returned {count}, not five: {more}")
-    if type(result[4]) is not dict:  # asked first, as a question about a `Mapping` takes 0.3 us
+    if type(result[4]) is not dict:  # tested first, as a test for `Mapping` takes 0.3 us
         _checked(result[4], "step")
     return result
 

@@ -30,7 +30,7 @@ class Played(NamedTuple):
     signals: Array  # [1 + N, S], in the user's units, zero after the end
     cut: bool  # True if it was truncated before its last step
     length: int = 0  # T, the environment's steps
-    last: int = 0  # where the last of them led; the absorbing state after an end
+    last: int = 0  # the state after them; the absorbing state after an end
     clipped: int = 0  # signals that were beyond their range
 
     def leads(self, setup: Setup) -> int | None:

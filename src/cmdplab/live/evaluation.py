@@ -45,7 +45,7 @@ class Curve(NamedTuple):
     """Mean returns of consecutive blocks of B training episodes, in the user's units."""
 
     last: Indices  # [B], the last episode of each block
-    episodes: Indices  # [B], how many it holds
+    episodes: Indices  # [B], number of episodes in each block
     mean: Array  # [B, 1 + N]
 
 
@@ -56,7 +56,7 @@ class Tally:
         self.episodes = 0
         self._length = 1  # episodes in a full block
         self._count = np.zeros(2 * BLOCKS)
-        self._sums = np.zeros((2, 2 * BLOCKS, signals))  # of v, of v²
+        self._sums = np.zeros((2, 2 * BLOCKS, signals))  # sums of v and of v²
 
     @classmethod
     def resumed(cls, arrays: dict[str, Array]) -> Tally:

@@ -32,7 +32,7 @@ from cmdplab.live.spaces import Spaces
 from cmdplab.types import Indices, Mask
 
 FORMAT = "cmdplab-learned-1"
-PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds")  # of a `Learned`
+PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds")  # fields
 Settings = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -40,7 +40,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 class Saved(NamedTuple):
     """Content of a checkpoint."""
 
-    state: Any  # the learner's
+    state: Any  # state of the learner
     tally: Tally
     cut: int  # episodes that were truncated before their last step
     seen: Experience  # transitions, pooled over the steps

@@ -97,23 +97,23 @@ class Learned(Known):
     algorithm: Row
     policy: Policy  # [H, X, A]
     multiplier: Array  # [N], of the last policy: objective per unit of cost or utility
-    visits: Indices  # [H, X, A], while learning
+    visits: Indices  # [H, X, A], during learning
     episodes: int
-    curve: Curve  # of the returns while learning
+    curve: Curve  # returns during learning
     evaluation: Evaluation | None  # of `policy`, corrected for the choice; None if not played
-    late: Evaluation  # of the policies played in the last tenth of the learning
+    late: Evaluation  # estimates from the last tenth of the learning
     limit: Array  # [N], the budgets or thresholds
     names: tuple[str, ...]  # [1 + N], of the signals
     reward_range: tuple[float, float]  # mapped to [0, 1] for the learner
-    seconds: float  # of learning, in this call
+    seconds: float  # duration of learning in this call
     notes: tuple[str, ...]
     last: Policy  # [H, X, A], the algorithm's own
     last_evaluation: Evaluation | None
-    planned: Planned | None  # None where no plan could be made
+    planned: Planned | None  # None if no plan was possible
     chosen: str  # LAST, PLAN or MIXTURE
     world: Setup  # sizes, names and scales
     seen: Experience  # every transition, pooled over the steps
-    state: Any  # the learner's, to go on from
+    state: Any  # state of the learner, to go on from
     steps: Experience  # transitions with their steps
     leads: bool = False  # True if successors differ from step to step
 

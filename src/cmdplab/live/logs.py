@@ -38,7 +38,7 @@ class Step(NamedTuple):
     state: Any
     action: Any
     reward: Any
-    costs: tuple[Any, ...]  # N of them, or none
+    costs: tuple[Any, ...]  # N costs, or () if unknown
     following: Any  # None after the end
     info: Mapping[str, Any]
     shown: Any = None  # the observation of an end, for costs that depend on it; None: unknown

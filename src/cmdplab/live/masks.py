@@ -46,7 +46,7 @@ class ToldMask:
     def __init__(self, horizon: int, spaces: Spaces) -> None:
         self.horizon, self.spaces = horizon, spaces
         self.opened: Mask | None = None  # [H, X, A]; None as long as nothing was closed
-        self.news = False  # True if the learner does not have all of it yet
+        self.news = False  # True if the learner lacks a part of the mask
         self._met: set[int] = set()
 
     def remember(self, opened: Mask) -> None:

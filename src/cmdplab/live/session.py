@@ -62,8 +62,8 @@ class Watch(NamedTuple):
 
     stop: Interrupt
     on_progress: OnProgress | None
-    folder: Path | None  # of checkpoints
-    every: float  # seconds between two of them
+    folder: Path | None  # folder of checkpoints
+    every: float  # seconds between two checkpoints
     settings: Settings
 
 

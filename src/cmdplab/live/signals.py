@@ -19,11 +19,11 @@ from cmdplab.statistics.intervals import Estimate
 from cmdplab.types import Array, Mask
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)
-Reader = Callable[[Any, Any, Any, Any, Info], Sequence[Any]]  # the same, to N numbers
+Reader = Callable[[Any, Any, Any, Any, Info], Sequence[Any]]  # returns N numbers
 Given = Signal | Sequence[Signal] | None
 Constraints = tuple[npt.ArrayLike | None, npt.ArrayLike | None, Given, Given]
 """The arguments budget, threshold, cost and utilities."""
-ARGUMENTS = "state, action, next_state, reward, info"  # of a `Signal`
+ARGUMENTS = "state, action, next_state, reward, info"  # arguments of a `Signal`
 INFO = "info"
 
 
@@ -58,7 +58,7 @@ class Setup(NamedTuple):
 
     spaces: Spaces
     horizon: int  # H, steps of the environment
-    start: int | None  # the state in which every episode begins; None: in several
+    start: int | None  # the first state of every episode; None: several
     read: Reader
     scale: Scale
     names: tuple[str, ...]  # [1 + N], of the signals

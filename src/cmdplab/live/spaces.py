@@ -39,7 +39,7 @@ class Grid:
     low: npt.ArrayLike | None = None
     high: npt.ArrayLike | None = None
     actions: Each | None = None
-    episodes: ClassVar[int] = 0  # of a warm-up
+    episodes: ClassVar[int] = 0  # length of the warm-up
 
     def code(self, what: str, space: Any, seen: Array) -> Several:
         """Return the code of a Box. what : its name, for errors. `seen` is not used."""

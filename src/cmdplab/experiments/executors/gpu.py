@@ -24,7 +24,7 @@ from cmdplab.experiments.run_on_gpu import PlayingOnGpu, parts, play_batch
 from cmdplab.experiments.work import Entries, Event, OnEvent, Work
 from cmdplab.files.locks import BusyError
 
-_OTHER_FILES = 256  # that this process may need beside a lock for every run
+_OTHER_FILES = 256  # open files of this process besides locks
 
 Runs = Sequence[tuple[Work, Entry]]
 

@@ -23,8 +23,8 @@ from cmdplab.experiments.executors.worker import DEAD, Interrupt, Worker, signal
 from cmdplab.experiments.work import Event, OnEvent, Work
 
 GRACE = 1.75  # seconds for a chunk and a checkpoint; a worker that compiles receives no signal
-MOST_CRASHES = 2  # of workers, before their run has failed
-MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
+MOST_CRASHES = 2  # deaths of workers, after which their run has failed
+MOST_KILLS = 5  # of workers by others, after which a run is given up: memory may be short
 
 
 _CRASHES = signals_named("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL", "SIGSYS")
@@ -118,7 +118,7 @@ def _given_up(work: Work, status: manifest.Status, error: str) -> Event:
     with suppress(CmdplabError, OSError):
         work.folder.mkdir(parents=True, exist_ok=True)
         with held(work.folder):
-            # It may have died before it wrote anything; what is damaged the next attempt finds.
+            # The worker may have died before it wrote a manifest. The next attempt finds damage.
             record = manifest.read_if_good(work.folder)
             if record is None and error and not (work.folder / manifest.NAME).exists():
                 record = manifest.Manifest(settings=work.settings, status=status)

@@ -25,7 +25,7 @@ from cmdplab.experiments.work import Event, OnEvent, Work
 CONNECT_SECONDS = 30.0
 STOP_SECONDS = 4.0  # for every task to finish its chunk and checkpoint
 LOOPBACK = ("127.", "localhost")
-RETRIES = 20  # of a task whose worker or node was lost; each goes on from its checkpoint
+RETRIES = 20  # restarts of a task after a lost worker; it resumes its checkpoint
 
 
 @contextmanager

@@ -103,7 +103,7 @@ class Worker:
         self.last: Work | None = None
         self._process: SpawnProcess | None = None
         self._stopping = False
-        self._told: set[str] = set()  # kinds of runs whose entries the process has
+        self._told: set[str] = set()  # kinds of runs whose entries were sent
 
     def _start(self) -> SpawnProcess:
         context = multiprocessing.get_context("spawn")
@@ -124,10 +124,10 @@ class Worker:
         known = kind in self._told or work.settings.preset == CUSTOM
         self._told.add(kind)
         alone = work._replace(entry=None)
-        with suppress(OSError):  # it died: listen() will notice
+        with suppress(OSError):  # the process died, which `listen` reports
             try:
                 self.pipe.send(alone if known else work)
-            except (AttributeError, TypeError, PicklingError):  # of a row with a local function
+            except (AttributeError, TypeError, PicklingError):  # the row contains a local function
                 self.pipe.send(alone)
 
     def ask_to_stop(self) -> None:

@@ -26,7 +26,7 @@ from cmdplab.files import LARGEST, file_digest as sha256
 from cmdplab.types import Array
 
 FOLDER = ".columns"
-FEWEST = 200  # runs for which it is worth a file
+FEWEST = 200  # fewer runs get no cache
 _KEY = b"cmdplab.runs"
 
 Table = dict[str, Array]
@@ -120,7 +120,7 @@ def _write(folder: Path, runs: dict[str, _Rows]) -> None:
 def _read(folder: Path) -> dict[str, _Rows]:
     found: dict[str, _Rows] = {}
     for path in sorted(folder.glob("*.parquet")):
-        with suppress(Exception):  # of many kinds; the runs themselves can be read
+        with suppress(Exception):  # any damage: the runs' own files are read then
             found |= _rows(path)
     return found
 

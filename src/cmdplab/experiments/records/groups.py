@@ -29,8 +29,8 @@ class Group(NamedTuple):
     row: Row
     episodes: int
     seeds: list[int]
-    instance: list[str]  # of each run, by the fingerprint of its problem
-    curves: list[dict[str, Array]]  # of each run
+    instance: list[str]  # fingerprint of each run's problem
+    curves: list[dict[str, Array]]  # columns by name, for each run
     mistakes: list[dict[str, Array]]
 
     @property
@@ -138,7 +138,7 @@ def _check_sizes(environment: str, works: Sequence[Work]) -> None:
 class Units(NamedTuple):
     """Independent samples of a group: its instances if it has several, else its seeds."""
 
-    instance: list[int]  # of each run, numbered in order of appearance
+    instance: list[int]  # number of each run's instance, by appearance
     noun: str  # "instances" or "seeds"
 
     @property
@@ -167,7 +167,7 @@ class Units(NamedTuple):
     def _each(self, values: Array, statistic: Callable[..., Array]) -> Array:
         places = np.array(self._places())
         if len(set(self._places())) == len(places):
-            return np.array(values, dtype=np.float64)  # of one number each
+            return np.array(values, dtype=np.float64)  # one run per sample
         return np.array([statistic(values[places == unit], axis=0) for unit in np.unique(places)])
 
 

@@ -88,13 +88,13 @@ MEASURES = {
     "strong_violation_regret": "strong violation regret",
 }
 
-Numbers = Mapping[int, Mapping[str, float | None]]  # of each seed
+Numbers = Mapping[int, Mapping[str, float | None]]  # seed -> measure -> value
 
 
 class Rival(NamedTuple):
     """Label, name and preset of an algorithm: `label_of` accepts each of them."""
 
-    label: str  # as tables call it
+    label: str  # the name in tables
     name: str
     preset: str
 

@@ -18,12 +18,12 @@ from cmdplab.types import Array
 if TYPE_CHECKING:
     from cmdplab.experiments.play import Run
 
-Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
+Curves = dict[str, list[dict[str, Array]]]  # by algorithm: columns of each seed
 Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
 
 _NAMES = ("algorithm", "preset")
 LABELS = (*_NAMES, "seed")
-_GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
+_GRIDS = ("episode", "epsilon")  # grids of curves and of mistakes
 _MOST = 2.0**53  # whole numbers up to which floats are exact
 LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
@@ -53,7 +53,7 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
     # Of a short run a third of the file would be dictionaries of numbers that never repeat,
     # statistics and a second schema.
     plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
-    whole = pa.concat_tables(tables, promote_options="default")  # only coins have a share
+    whole = pa.concat_tables(tables, promote_options="default")  # some lack the column of shares
     return write_table(whole, path, compression="zstd", **plain)
 
 
@@ -104,7 +104,7 @@ def read_tables(path: Path, sha256: str = "") -> Tables:
         key = name_of[runs[n, 0]], preset_of[runs[n, 1]]
         values = {k: v[rows[n]] for k, v in columns.items()}
         if BASELINE in values and np.isnan(values[BASELINE]).all():
-            del values[BASELINE]  # of another algorithm of the table
+            del values[BASELINE]  # the column belongs to another algorithm
         found.setdefault(key, {})[int(runs[n, 2])] = values
     for (name, _), by_seed in found.items():
         _check_runs(by_seed, name, path)

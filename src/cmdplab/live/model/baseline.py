@@ -54,7 +54,7 @@ class Baseline:
 class Certified(NamedTuple):
     """Baseline with lower bounds on its returns, the episodes behind them, and a note."""
 
-    told: task.Baseline  # in the learner's units and states
+    told: task.Baseline  # policy and bounds in the learner's units
     played: list[Played]
     note: str
 

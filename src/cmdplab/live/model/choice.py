@@ -36,7 +36,7 @@ class Trial(NamedTuple):
     """Result of playing a policy."""
 
     evaluation: Evaluation
-    within: Callable[[float], Evaluation]  # the estimates with intervals of another level
+    within: Callable[[float], Evaluation]  # level -> estimates with intervals of that level
     places: Array  # [H, X], how often each state occurred at each step
 
 

@@ -51,10 +51,10 @@ class Experience:
         self._count: Array = np.zeros(0)
         self._sums = np.zeros((2, signals, 0))  # of the signals and of their squares
         self._began: Indices = np.zeros(0, dtype=np.int64)  # states in which episodes began
-        self._starts: Array = np.zeros(0)  # how many did
+        self._starts: Array = np.zeros(0)  # number of episodes from each
         self._waiting: list[tuple[Indices, Array]] = []  # keys and signals of some episodes
         self._first: list[int] = []
-        self._steps = 0  # that wait
+        self._steps = 0  # number of steps that wait
 
     def add(self, states: Indices, actions: Indices, following: int | None, signals: Array) -> None:
         """Count one episode of T steps: states [T], actions [T], signals [1 + N, T].

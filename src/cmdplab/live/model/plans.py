@@ -23,8 +23,8 @@ from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array, frozen
 
 GROWN = 1.3  # a multiplier that grows like the root of the episodes has 1.4 at twice as many
-DOUBLINGS = 3  # over which it must have done so
-ABOVE = 5.0  # times the plan's multiplier: more is no price
+DOUBLINGS = 3  # number of doublings over which it must grow
+ABOVE = 5.0  # a multiplier above this multiple of the plan's is no price
 
 
 @display.shown
@@ -38,9 +38,9 @@ class Planned(NamedTuple):
 
     policy: Policy  # [H, X, A]
     promised: Evaluation
-    limit: Array  # [N], that the policy was planned for
-    margin: Array  # [N], by how much more was asked of it
-    feasible: bool  # True if a policy of the model keeps the limits, margin included
+    limit: Array  # [N], limits of the plan, without margin
+    margin: Array  # [N], by how much the plan's limits were stricter
+    feasible: bool  # True if a policy of the model meets the limits with margin
     multiplier: Array  # [N], objective per unit of cost or utility
     slater_gap: float | None  # the largest slack in the model, in the learner's units
     names: tuple[str, ...]  # [1 + N]

@@ -25,7 +25,7 @@ from cmdplab.live.signals import Setup
 from cmdplab.types import Array, Indices
 
 ERROR = 0.001  # alpha, the probability of a false alarm
-LEVELS = 1 << 12  # of a signal, equally far apart
+LEVELS = 1 << 12  # levels of a signal, at equal distances
 
 
 class Change(NamedTuple):
