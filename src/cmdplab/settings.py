@@ -51,7 +51,7 @@ class Range(NamedTuple):
     outside: str  # description of a number outside the range
 
     def check(self, what: str, value: float) -> None:
-        """Refuse NaN, numbers outside the range, and other types. what : the name in the error."""
+        """Refuse a value that is NaN, not a number or outside. what : its name, for the error."""
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{what} is {value!r}, not a number")
         if not self.lowest <= value <= self.highest:

@@ -53,7 +53,6 @@ def columns_of(table: Any) -> Columns:
 
 
 def _of_frame(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a DataFrame. A missing value becomes None."""
     names = [str(name) for name in table.columns]
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)

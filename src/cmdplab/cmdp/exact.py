@@ -38,7 +38,7 @@ def returns(problem: CMDP, policy: Array) -> Array:
 
 
 def earned(problem: CMDP, pairs: Array) -> Array:
-    """Return the returns of an occupancy w [H, X, A]: sum_{h,x,a} w_h(x, a) r^n_h(x, a), [1+N]."""
+    """Return the returns of an occupancy `pairs` w [H, X, A]: sum_{h,x,a} w_h r^n_h, [1 + N]."""
     return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, pairs))
 
 
@@ -80,6 +80,6 @@ def even(opened: Mask) -> Array:
 
 
 def policy_of(pairs: Array, fallback: Array) -> Array:
-    """Return the policy of an occupancy [H, X, A]. States without visits get rows of `fallback`."""
+    """Return the policy of the occupancy `pairs` [H, X, A], `fallback` in states without visits."""
     mass = pairs.sum(axis=-1, keepdims=True)
     return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), fallback)

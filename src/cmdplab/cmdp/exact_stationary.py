@@ -114,7 +114,7 @@ def _swept(
 
 
 def recurrent(follow: Any) -> list[Indices]:
-    """Return the recurrent classes of a chain [X, X], each as an array of states."""
+    """Return the recurrent classes of the chain `follow` [X, X], each as an array of states."""
     x, y = follow.nonzero()
     linked = sparse.csr_array((np.ones(len(x)), (x, y)), shape=follow.shape)
     count, label = connected_components(linked, directed=True, connection="strong")
@@ -144,7 +144,6 @@ def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
 
 
 def _invariant(follow: sparse.csr_array) -> Array:
-    """Return the invariant distribution [X] of an irreducible chain."""
     size = follow.shape[0]
     if size == 1:
         return np.ones(1)
@@ -186,11 +185,11 @@ def _row(follow: Any, state: int) -> Any:
 
 
 def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
-    """Return gains g and biases h, [X, K] each, of a chain P [X, X] for rewards [X, K].
+    """Return gains g and biases h, [X, K] each, of a chain P = `follow` [X, X] for rewards [X, K].
 
-    They solve g = P g and g + h = r + P h. The chain is sparse, or a table of doubles or of
-    decimals. h is zero at the first state of every recurrent class, because only differences of h
-    have a meaning.
+    They solve g = P g and g + h = r + P h, where r is `right`. The chain is sparse, or a table of
+    doubles or of decimals. h is zero at the first state of every recurrent class, because only
+    differences of h have a meaning.
     """
     gains, biases = right * 0, right * 0
     classes = recurrent(follow)
@@ -219,7 +218,7 @@ def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
 
 
 def earned(problem: StationaryCMDP, pairs: Array) -> Array:
-    """Return J of every reward, [1 + N], for an occupancy w [X, A]: sum_{x,a} w(x, a) r^n(x, a).
+    """Return J of every reward, [1 + N], for an occupancy `pairs` w [X, A]: sum_{x,a} w r^n.
 
     Rounding never moves an average outside the range of the rewards that are earned.
     """

@@ -274,7 +274,6 @@ def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
 
 
 def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
-    """Return [H, X, A] or [X, A] with probability one for the chosen action of every state."""
     array = np.zeros(chosen.size * actions)
     array[np.arange(0, array.size, actions) + chosen.ravel()] = 1.0
     lock(array)

@@ -104,7 +104,8 @@ def run_in_folder(
     """Play the missing part of a run: nothing, the part after its checkpoint, or all of it.
 
     Return its manifest. Raise `BusyError` if another process has the lock. An error of the run is
-    recorded, not raised. every : seconds between checkpoints. entries : a cache of solved problems.
+    recorded, not raised. stop : asked after every chunk. every : seconds between checkpoints.
+    entries : a cache of solved problems.
     """
     # Half a second, for which `status` has no use.
     from cmdplab.experiments.play import Playing, play_one
@@ -245,7 +246,6 @@ def _wrong(folder: Path, record: Manifest) -> list[str]:
 
 
 def _aside(folder: Path, record: Manifest) -> list[str]:
-    """Rename the damaged tables of a finished run. Return a note on each of them."""
     notes = []
     wrong = _wrong(folder, record)
     for name in (CURVES, MISTAKES):
@@ -271,7 +271,7 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 
 def _changes(record: Manifest, here: dict[str, str]) -> list[str]:
-    """Return notes on changed processors or packages, which may change the last bits of a run."""
+    """Return notes on a changed machine or changed packages, which may change the last bits."""
     notes = []
     if any(record.machine.get(what) != here[what] for what in ("processor", "features")):
         was, now = record.machine.get("processor"), here["processor"]

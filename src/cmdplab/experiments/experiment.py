@@ -143,7 +143,7 @@ def read_experiment(path: str | Path, changes: list[str] | None = None) -> Exper
 
 
 def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
-    """Return the experiment of these values. The error names the first wrong key."""
+    """Return the experiment of these values. An error names `where` and the first wrong key."""
     try:
         return Experiment.model_validate(values)
     except ValidationError as error:

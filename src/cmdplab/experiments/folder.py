@@ -262,7 +262,6 @@ def content(folder: Path, ours: set[str]) -> str:
 
 
 def _begun(folder: Path) -> list[RunSettings]:
-    """Return the settings of all runs in the folder whose manifests can be read."""
     records = [manifest.read_if_good(each) for each in sorted(folder.glob("*"))]
     return [record.settings for record in records if record is not None]
 

@@ -277,7 +277,7 @@ def play_one(
     chunk: int | None = None,
     every: float = math.inf,
 ) -> None:
-    """Play one run to episode `episodes` or to a stop. Save it at the end.
+    """Play one run to episode `episodes` or until `stopped()`. Save it in `store` at the end.
 
     It is also saved every `every` seconds. After every chunk of `chunk` episodes, `tell` is called
     with the run in progress.

@@ -172,7 +172,6 @@ def play_batches(
 
 
 def _standing(entry: Entry, episodes: int, last: Sequence[float], seconds: float) -> Run:
-    """Return a run in progress. last : its gap and violation. Other measures are NaN or None."""
     violation = float(last[1]) if len(last) > 1 else None
     later = (np.nan, np.nan, np.nan, np.nan, None, None)
     summary = Summary(episodes, float(last[0]), violation, *later)

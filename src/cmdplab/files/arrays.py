@@ -77,7 +77,7 @@ def write_sealed_npz(path: str | Path, arrays: Mapping[str, _Array]) -> None:
 
 
 def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = True) -> None:
-    """Write arrays and their digest into an .npz file. The caller flushes and renames it."""
+    """Write arrays and their digest into an .npz file, which the caller flushes and renames."""
     content: Any = {**arrays, DIGEST: np.array(digest_of_arrays(arrays))}
     small = sum(each.nbytes for each in content.values()) <= SMALL
     with BytesIO() if small else path.open("wb") as stream:  # NumPy writes in small pieces

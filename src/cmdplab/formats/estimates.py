@@ -135,7 +135,7 @@ def boxed(data: Data, problem: Problem, notes: list[str], delta: float) -> Estim
 
 
 def frequencies(counts: Array, possible: Mask | None = None) -> Array:
-    """Return the frequency of each transition. Rows without visits are uniform.
+    """Return the frequency of each transition from counts. Rows without visits are uniform.
 
     possible : transitions that may occur; unvisited rows are uniform over them. None: all.
     """

@@ -71,7 +71,7 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
 
 
 def read_problem(path: str | Path, roles: Roles | None = None) -> Problem:
-    """Return the problem of a file. Endings other than .drn and .csv are read as .npz."""
+    """Return the problem of a file: .drn and .csv with `roles`, any other ending as .npz."""
     return FORMATS.get(Path(str(path)).suffix, FORMATS[".npz"]).read(path, roles)
 
 

@@ -2,7 +2,7 @@
 
 A sparse matrix is never made dense. Its entries become transitions, and a large kernel becomes
 lists of successors. Rewards per matrix entry become expectations. S = X is the number of states, A
-that of actions, H that of steps, E that of transitions.
+that of actions, H that of steps, E that of transitions. `what` is the name of an array in an error.
 """
 
 from __future__ import annotations

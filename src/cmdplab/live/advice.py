@@ -66,7 +66,7 @@ def advise(
     safe: bool = False,
     discretise: Discretiser | None = None,
 ) -> Advice:
-    """Return advice on the algorithm for a problem or a Gymnasium environment.
+    """Return advice on the algorithm for `target`, a problem or a Gymnasium environment.
 
     horizon, constraints, discretise : for environments that lack them. episodes : the planned
     number. safe : True if no episode may break a limit while learning.
@@ -111,7 +111,7 @@ def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
 def sizes_of(
     target: Any, horizon: int | None, constraints: int, discretise: Discretiser | None
 ) -> Sizes:
-    """Return the sizes of a problem or an environment. The environment is not played."""
+    """Return the sizes of `target`, a problem or an environment, which is not played."""
     known = isinstance(target, CMDP)
     for name in () if known else ("observation_space", "action_space"):
         if not hasattr(target, name):

@@ -184,7 +184,7 @@ def _failing(place: list[int]) -> Iterator[None]:
 def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
     """Return signals [1 + N, S] and the number of clipped ones. Refuse values beyond their range.
 
-    earned : 1 + N numbers for each real step.
+    earned : 1 + N numbers for each real step. episode : its number, for errors.
     """
     signals = np.zeros((len(setup.names), setup.steps))
     try:

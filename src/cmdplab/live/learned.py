@@ -126,7 +126,7 @@ class Learned(Known):
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Learned:
-        """Return the result for other limits, planned anew without new episodes.
+        """Return the result for another budget or threshold, planned anew without new episodes.
 
         Its policy is the plan. It was not played, so that `evaluation` is None.
         """
@@ -209,7 +209,7 @@ class Fitted(Known):
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Fitted:
-        """Return the result for other limits, planned anew on the same log."""
+        """Return the result for another budget or threshold, planned anew on the same log."""
         plan = self.plan(budget, threshold=threshold)
         return replace(self, policy=plan.policy, planned=plan, limit=plan.limit)
 

@@ -110,7 +110,6 @@ def _blank(value: Any) -> bool:
 
 
 def _number(cell: Any) -> Any:
-    """Return a cell as a number. Return it unchanged if it is no number."""
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -118,7 +117,6 @@ def _number(cell: Any) -> Any:
 
 
 def _of_minari(episode: Any) -> list[Step]:
-    """Return the steps of an episode with T + 1 observations and T actions."""
     for each in MINARI:
         if not hasattr(episode, each):
             raise InputError(f"a logged episode is {type(episode).__name__}: it has no {each}")

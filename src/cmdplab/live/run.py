@@ -250,7 +250,6 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
 def _learned(
     asked: Asked, playing: Playing, choice: Choice | None, notes: list[str], seconds: float
 ) -> Learned:
-    """Return the result of `learn`. `choice` is None if the environment failed."""
     row, setup = playing.row, playing.setup
     if choice is None:
         last = Policy(playing.policy(), setup.spaces.labels, f"learnt by {row.name}")

@@ -258,7 +258,7 @@ class Playing:
 
 @contextmanager
 def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
-    """Display the progress of one `learn` during a `with` block. Yield its `on_progress`."""
+    """Display the progress of one `learn`, named `title`, in a `with` block. Yield the callback."""
     console = console if console is not None else Printer(stderr=True)
     cells, tasks = defaultdict[str, Cell](Cell), dict[str, int]()
     last = time.monotonic()

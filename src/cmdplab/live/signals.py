@@ -165,14 +165,17 @@ def asked_of(
 
 
 def signal_names(what: str, count: int) -> tuple[str, ...]:
-    """Return the names [1 + N] of the reward and the costs or utilities."""
+    """Return the names [1 + N] of the reward and the N = `count` signals, "cost" or "utility"."""
     return ("reward", *([what] if count == 1 else [f"{what} {n + 1}" for n in range(count)]))
 
 
 def checked_limit(
     name: str, given: npt.ArrayLike, horizon: int, ranges: Sequence[Sequence[float]]
 ) -> Array:
-    """Return the limits [N]. Refuse one that no sum of H steps can reach. name : for the error."""
+    """Return the limits `given` as [N]. Refuse one that no sum of H steps can reach.
+
+    name : for the error. ranges : (lowest, highest) value per step for each limit.
+    """
     limit = np.atleast_1d(floats(name, given))
     if limit.ndim != 1 or not len(limit):
         raise InputError(f"{name} must be a number or a list of numbers")
@@ -201,7 +204,7 @@ def checked_range(given: Any, what: str = "reward") -> tuple[float, float]:
 
 
 def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
-    """Return (low, high) of each of N costs or utilities, from one pair or N pairs."""
+    """Return (low, high) of `count` costs or utilities, from one pair or one pair for each."""
     if isinstance(given, list | tuple) and given and isinstance(given[0], list | tuple):
         if len(given) != count:
             raise InputError(f"cost_range holds {len(given)} pairs for {count} constraints")

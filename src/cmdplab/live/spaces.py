@@ -138,7 +138,7 @@ class Spaces(NamedTuple):
         return self.observed.value(state)
 
     def action(self, number: int) -> Any:
-        """Return the environment's value of an action."""
+        """Return the environment's value of the action of this number."""
         return self.chosen.value(number)
 
     @property

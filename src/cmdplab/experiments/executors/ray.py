@@ -100,7 +100,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
-    """Call `connect`. Raise an `EngineError` if it fails or takes longer than `seconds`."""
+    """Call `connect`. Raise an `EngineError` with `address` if it fails or exceeds `seconds`."""
     answer: list[BaseException | None] = []
 
     def attempt() -> None:

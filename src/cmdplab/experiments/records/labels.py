@@ -100,7 +100,7 @@ class Rival(NamedTuple):
 
 
 def label_of(versus: str, rivals: Iterable[Rival]) -> str:
-    """Return the label of the one algorithm that `versus` names: a label, NAME:PRESET or NAME."""
+    """Return the label of the one rival that `versus` names: a label, NAME:PRESET or NAME."""
     rivals = list(rivals)
     wanted = versus.strip().lower()
     for spelled in ("{0.label}", "{0.name}:{0.preset}", "{0.name}"):

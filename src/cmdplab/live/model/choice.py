@@ -205,7 +205,6 @@ def _mixture(
 
 
 def _mixed(share: float, first: _Candidate, second: _Candidate) -> Array:
-    """Return the policy [H, X, A] of a mixture. Half a visit is added to each frequency."""
     total: Array = np.zeros(1)
     for weight, one in ((share, first), (1.0 - share, second)):
         assert one.trial is not None
@@ -228,9 +227,10 @@ def _reason(best: _Candidate, other: _Candidate, limit: Array, world: Setup) -> 
 
 
 def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
-    """Return the sum of the limits' violations, each divided by the range of the signal per step.
+    """Return the sum of the violations of limits, each divided by its signal's range per step.
 
-    certain : True uses the end of each interval that favours the policy, False the other end.
+    found : estimates of a policy. certain : True uses the end of each interval that favours the
+    policy, False the other end.
     """
     total = 0.0
     for each, wanted, unit in zip(found.constrained, limit, world.scale.width[1:], strict=True):
@@ -241,8 +241,8 @@ def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> f
 def merit(found: Evaluation, limit: Array, prices: Array, world: Setup) -> tuple[float, float]:
     """Return (minus the certain shortfall, the pessimistic objective), to compare policies.
 
-    The pessimistic objective is the lower end of its interval, minus the prices [N] times the
-    possible violations.
+    found : estimates of a policy. The pessimistic objective is the lower end of its interval, minus
+    the prices [N] times the possible violations.
     """
     owed = 0.0
     for each, wanted, price in zip(found.constrained, limit, prices, strict=True):

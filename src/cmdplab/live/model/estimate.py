@@ -2,9 +2,9 @@
 
     Pbar(y | x, a) = n(x, a, y) / n(x, a),     rewards and costs are means
 
-n counts the transitions. The model assumes equal steps. It closes each untried action of a state in
-which another action was tried. A state without any tried action leads to one more state, which has
-the worst reward and cost and is never left. Hence plans avoid untried pairs.
+n counts the transitions (`seen`). The model assumes equal steps. It closes each untried action of a
+state in which another action was tried. A state without any tried action leads to one more state,
+which has the worst reward and cost and is never left. Hence plans avoid untried pairs.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
 
 
 def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
-    """Return the variance of a value due to the estimated distribution of the first state."""
+    """Return the variance of values [X, ...] due to the estimated shares of the first states."""
     if world.start is not None:
         return 0.0
     began, many = seen.starts()

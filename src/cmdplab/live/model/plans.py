@@ -1,4 +1,7 @@
-"""Plans on the estimated model, the model's estimates for policies, and notes on a run."""
+"""Plans on the estimated model, the model's estimates for policies, and notes on a run.
+
+`seen` are the counts, from which the model is estimated. `world` has sizes and units.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def promised_by(
 
 
 def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
-    """Return a sentence on the limits that no policy of the model meets."""
+    """Return a sentence on the limits that no policy of the model meets. promised : estimates."""
     parts = [
         f"{name} {world.rule} {wanted:g} looks unreachable: it comes to {found.mean:.4g}"
         for name, wanted, found in zip(world.names[1:], limit, promised.constrained, strict=True)
@@ -169,7 +172,7 @@ def on_the_multiplier(
 
 
 def on_the_slack(told: float | None, plan: Planned, world: Setup) -> list[str]:
-    """Return a note if the given Slater gap exceeds that of every policy of the model."""
+    """Return a note if `told`, the given Slater gap, exceeds that of every policy of the model."""
     found = plan.slater_gap
     if told is None or found is None:
         return []
