@@ -196,9 +196,10 @@ def test_links_of_the_readme_lead_to_the_line_that_they_name():
     ids=lambda p: p.name,
 )
 @pytest.mark.slow
-def test_examples_run(example, capsys, monkeypatch, without_a_screen):
+def test_examples_run(example, tmp_path, capsys, monkeypatch, without_a_screen):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
     monkeypatch.setattr("sys.argv", [str(example)])
+    monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out or "gallery" in example.parts  # whose figures are the answer
 

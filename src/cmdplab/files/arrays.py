@@ -83,7 +83,7 @@ def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = T
     with BytesIO() if small else path.open("wb") as stream:  # NumPy writes in small pieces
         (np.savez_compressed if compressed else np.savez)(stream, **content)
         if isinstance(stream, BytesIO):
-            path.write_bytes(stream.getbuffer())
+            path.write_bytes(stream.getvalue())
 
 
 def read_sealed_npz(
