@@ -238,7 +238,7 @@ def _count_events(
 
 @contextmanager
 def _shown() -> Iterator[OnProgress]:
-    """Show a bar in a terminal, and a line for every tenth elsewhere."""
+    """Yield a function that shows a bar in a terminal, or prints a line after each 10 %."""
     if not errors().is_terminal:
         yield _line
         return

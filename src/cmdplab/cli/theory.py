@@ -45,7 +45,7 @@ def theory_command(
 
 
 def _print(t: Theory) -> None:
-    """Print the declared numbers of each part, with their meaning."""
+    """Print the numbers in tables, each with the meaning that `results.toml` declares."""
     sizes = f"X = {t.states}, A = {t.actions}, H = {t.horizon}, N = {t.constraints}"
     solved = "optimum multiplier slater_gap"
     print_numbers(f"{t.name}: {sizes}", "TheoryPage", t, solved)

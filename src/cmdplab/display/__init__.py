@@ -55,7 +55,7 @@ def _table(self: Shown) -> str:
 
 
 def words_and_table(text: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a paragraph, and a table below it if it has rows, for notebooks."""
+    """Return HTML: `text` as a paragraph, and a table if it has rows. Both are escaped here."""
     words = escape(text).replace("\n", "<br>")
     if not rows:
         return f"<p>{words}</p>"

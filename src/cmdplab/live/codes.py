@@ -105,7 +105,7 @@ class Cells:
         return self.points[number]
 
     def name(self, number: int) -> str:
-        """Return the cell as an interval, or its point if there is one cell."""
+        """Return the interval of a cell, such as "0.5..1", or the value of the only cell."""
         if not self.edges:
             return f"{self.points[number]:.4g}"
         low = "-inf" if number == 0 else f"{self.edges[number - 1]:.4g}"

@@ -67,7 +67,10 @@ def match_policy(
 
 
 def _places(ours: Sequence[str], size: int, theirs: Sequence[str], theirs_size: int) -> Indices:
-    """Return [size]: the numbers of our names among theirs, -1 if they have no such name."""
+    """Return [size]: the number of each of our names among theirs, or -1.
+
+    A side without names has its numbers as names.
+    """
     place = {str(n): n for n in range(theirs_size)} | {name: n for n, name in enumerate(theirs)}
     return np.array([place.get(name, -1) for name in ours or map(str, range(size))])
 

@@ -214,7 +214,10 @@ def _judged(problem: CMDP, box: Box, policy: Array) -> _Judged:
 
 
 def _ascent(problem: CMDP, box: Box, bound: _Bound) -> tuple[Array, Array]:
-    """Return a good policy, by ascent from the best known ones and the safest for each utility."""
+    """Return a good policy [H, X, A] and its certain returns [1 + N].
+
+    The ascent begins at the best of `bound.policies` and at the safest policy for each utility.
+    """
     safest = [pessimistic(problem, box, each).policy for each in problem.reward[1:]]
     found = [_judged(problem, box, each) for each in [*bound.policies, *safest]]
     found.sort(key=lambda each: each.merit, reverse=True)

@@ -136,7 +136,7 @@ def entries_listed(model, layer, i):
 
 @compiled
 def entries_seen(model, layer, i):
-    """Return the number of successors in pair i's list that were seen, for lists that grow."""
+    """Return the number of successors in pair i's list of a `SeenBox`, whose lists grow."""
     return model.used[layer, i]
 
 

@@ -85,7 +85,8 @@ def _check_on(row: Row, problem: CMDP, episodes: int, seed: int) -> None:
 class Stepping:
     """A row of the package as a learner with three methods.
 
-    `Safe(...)` learns only from episodes that it plays itself.
+    `observe` of a
+    `Safe(...)` ignores the episode that it is given, and plays one of its own.
     """
 
     def __init__(self, row: Row, task: Task, start: Start) -> None:

@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Visits of pairs at steps, in R rows sorted by pair and step."""
+    """Visits summed by pair and step: R rows, one for each pair and step that was visited."""
 
     pair: Indices  # [R], x A + a
     step: Indices  # [R]

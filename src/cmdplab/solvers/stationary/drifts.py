@@ -118,7 +118,7 @@ def settle(kernel, worth, size, noise, most, value, spare, chain, reward, action
 
 @compiled
 def reach_of(value):
-    """Return the range of the values."""
+    """Return the largest value less the smallest."""
     least, largest = np.inf, -np.inf
     for x in range(len(value)):
         least, largest = min(least, value[x]), max(largest, value[x])
