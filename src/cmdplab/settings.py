@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -218,8 +218,10 @@ SETTINGS: dict[str, Declared] = {
 
 
 def check_choice(name: str, value: Any) -> None:
-    """Refuse an unknown value of a setting that has choices. The row checks ranges."""
+    """Refuse an unknown choice of a setting, or a number that is not whole. Rows check ranges."""
     choices = SETTINGS[name].choices
+    if SETTINGS[name].kind is int and not isinstance(value, Integral):
+        raise InputError(f"{name} is {value!r}, not a whole number")
     if choices and not (isinstance(value, str) and value in choices):
         raise InputError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
 

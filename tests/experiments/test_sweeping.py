@@ -15,7 +15,9 @@ from conftest import ROOT, in_one_process, random_problem
 from cmdplab import Experiment, load_runs, sweep
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, problems, read_experiment, resolve
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.load import export
+from cmdplab.experiments.sweep import prepare
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +231,12 @@ def test_a_sweep_says_what_is_missing_before_it_starts(tmp_path):
     with pytest.raises(InputError, match="DOPE needs a constraint"):
         sweep(experiment, tmp_path / "out", base=tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_unlimited_sweep_is_read_again(tmp_path):
+    asked = {"name": "long", "episodes": "unlimited", "seeds": 2}
+    asked |= {"problems": [{"environment": "three-state"}], "algorithms": [{"name": "UOpt-RPGPD"}]}
+    experiment = parse_experiment(asked, "here")
+    works = prepare(experiment, problems(experiment, tmp_path), tmp_path)
+    assert [each.settings.episodes for each in works_of(tmp_path)] == [None, None]
+    assert [each.settings for each in works_of(tmp_path)] == [each.settings for each in works]

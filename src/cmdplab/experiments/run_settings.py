@@ -54,7 +54,7 @@ class RunSettings(_Algorithm):
 
     rewards: Literal["bernoulli"] | None = None  # None: known
     precision: Literal["float32"] | None = None  # None: float64
-    episodes: int | None  # None: until stopped
+    episodes: int | None = None  # None: until stopped, and not written into experiment.json
     seed: int
 
     @model_serializer(mode="wrap")
