@@ -101,3 +101,41 @@ def test_a_choice_of_a_trap_is_randomised_where_it_is_made():
     solution = solve(StationaryCMDP(kernel, reward, np.array([0.3]), Average()))
     assert solution.value == pytest.approx(0.7)
     np.testing.assert_allclose(np.asarray(solution.policy)[0], [0.7, 0.3], atol=1e-12)
+
+
+LINKED = {  # kernel, rewards, threshold: optimal policies of one class exist, with value 3/4
+    "two states": (
+        [[[0, 1], [1, 0]], [[0, 1], [1, 0]]],
+        [[[1, 1], [0, 0]], [[0, 0], [1, 1]]],
+        0.25,
+    ),
+    "drifts": (
+        [[[0.2, 0.8], [1, 0]], [[0, 1], [0.6, 0.4]]],
+        [[[1, 1], [0, 0]], [[0, 0], [1, 1]]],
+        0.25,
+    ),
+    "three states, no slack": (
+        [[[1, 0, 0], [0, 0, 1]], [[0, 1, 0], [0, 0.7, 0.3]], [[0.2, 0.8, 0], [1, 0, 0]]],
+        [[[1, 0], [0.75, 0.5], [0.75, 0.75]], [[0.5, 0.5], [0.75, 0.5], [1, 0.25]]],
+        0.75,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_classes_are_linked_where_the_links_are_optimal_too(name):
+    kernel, reward, threshold = LINKED[name]
+    problem = StationaryCMDP(kernel, reward, [threshold], Average(), 0)
+    found = solve(problem)
+    assert found.value == pytest.approx(0.75, abs=1e-9)
+    played = evaluate(problem, found.policy)
+    assert played.value == pytest.approx(0.75, abs=1e-9)
+    assert played.utility[0] >= threshold - 1e-9
+
+
+def test_classes_whose_links_cost_have_no_optimal_policy():
+    # Each visit to the other class costs: policies approach 0.75 and none attains it.
+    reward = [[[0.9, 1], [0, 0]], [[0, 0], [1, 0.9]]]
+    problem = StationaryCMDP([[[0, 1], [1, 0]]] * 2, reward, [0.25], Average(), 0)
+    with pytest.raises(OpenCertificateError, match="divides the time between"):
+        solve(problem)

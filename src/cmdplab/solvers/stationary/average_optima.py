@@ -20,6 +20,7 @@ from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
 from cmdplab.solvers.rational import Optimum, infeasible
 from cmdplab.solvers.stationary.average import DECIMALS, EPS, Classes, Scaled, Sweeps
+from cmdplab.solvers.stationary.linked import linked
 from cmdplab.types import Array, Indices
 
 CLOSED = 1e-9  # certificates; thresholds missed by less are met, and slack below it is none
@@ -211,7 +212,14 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     found = found._replace(columns=[found.columns[k] for k in kept], shares=shares)
     policy, low = _played(scaled, found, pricing)
     if not np.abs(low - found.returns).max() <= CLOSED:
-        raise OpenCertificateError(_why(scaled, policy, float(value)))
+        why = _why(scaled, policy, float(value))
+        other = linked(scaled, float(value), CLOSED) if len(policy) <= SMALL else None
+        if other is None:
+            raise OpenCertificateError(why)
+        policy, low = other, _gains(scaled, other)
+        short = max(float(value) - low[0], float(np.max(scaled.threshold - low[1:])))
+        if not short <= CLOSED:
+            raise OpenCertificateError(why)
     slack = 0.0
     if not edge:
         slack = _slack(scaled, float(safe.value), pricing, in_doubles(safe).columns)
@@ -285,8 +293,13 @@ def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Arra
             np.divide(counted, mass, out=policy, where=mass > 0.0)
     if isinstance(pricing, Sweeps):
         return policy, pricing.gains(policy)[0]
-    pairs = exact.visits(problem, policy).states[:, None] * policy
-    return policy, np.einsum("nxa,xa->n", scaled.reward, pairs)
+    return policy, _gains(scaled, policy)
+
+
+def _gains(scaled: Scaled, policy: Array) -> Array:
+    """Return the gains [1 + N] of a policy [X, A], with visits by elimination."""
+    pairs = exact.visits(scaled.problem, policy).states[:, None] * policy
+    return np.asarray(np.einsum("nxa,xa->n", scaled.reward, pairs))
 
 
 def _in_units(
