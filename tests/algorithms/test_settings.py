@@ -79,7 +79,9 @@ def test_a_value_outside_the_range_is_refused_by_name(name, declared):
     bad = [float("nan"), declared.range.lowest - 1.0] if declared.range else ["never"]
     for row in rows[:3]:
         for value in bad:
-            with pytest.raises(InputError, match=r"alpha is|unknown|outside|not a finite|not a whole"):
+            with pytest.raises(
+                InputError, match=r"alpha is|unknown|outside|not a finite|not a whole"
+            ):
                 row.with_settings(**{name: value})
 
 
